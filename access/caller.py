@@ -1,0 +1,64 @@
+"""Who is calling: one frozen value for users, keys and keyless callers on loopback. Every rule about what they may do reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+SCOPES = ("read", "ask", "judge", "operate", "admin")
+
+# Each role may do all that the ones before it may.
+ROLE_SCOPES: dict[str, frozenset[str]] = {
+    "viewer": frozenset({"read"}),
+    "judge": frozenset({"read", "ask", "judge"}),
+    "operator": frozenset({"read", "ask", "judge", "operate"}),
+    "admin": frozenset(SCOPES),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Shape: `judge` is the name that verdicts and panels are kept under; `key_id` is set for keys only; None in a limit means none.
+
+    Units: `rpm` requests and `tpm` tokens a minute, `budget_usd` US dollars a calendar month.
+    """
+
+    kind: str  # user, key or loopback
+    judge: str
+    scopes: frozenset[str]
+    key_id: int | None = None
+    key_name: str = ""
+    collections: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None
+    rpm: int | None = None
+    tpm: int | None = None
+    max_parallel: int | None = None
+    budget_usd: Decimal | None = None
+    keep_text: bool | None = None
+
+    # DRF asks a user for this; every caller here has been established as somebody.
+    @property
+    def is_authenticated(self) -> bool:
+        return True
+
+    @property
+    def is_limited(self) -> bool:
+        return self.rpm is not None or self.tpm is not None or self.max_parallel is not None or self.budget_usd is not None
+
+    def may(self, scope: str) -> bool:
+        return scope in self.scopes
+
+    def may_ask_collection(self, name: str) -> bool:
+        """With either list set, everything that is not named is refused."""
+        if self.collections is None and self.models is None:
+            return True
+        return name in (self.collections or ())
+
+    def may_ask_model(self, alias: str) -> bool:
+        """By alias, or by a prefix that ends in `*`; matched with case."""
+        if self.collections is None and self.models is None:
+            return True
+        return any(alias == rule or (rule.endswith("*") and alias.startswith(rule[:-1])) for rule in self.models or ())
+
+
+LOOPBACK = Caller(kind="loopback", judge="local", scopes=frozenset({"ask", "judge"}))

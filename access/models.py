@@ -1,0 +1,97 @@
+"""Who may call: users with one of four roles, gateway keys, one-time sign-in links, the audit trail, the roster's version."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+
+
+class Role(models.TextChoices):
+    """What a user may do. Each role may do all that the ones before it may."""
+
+    VIEWER = "viewer", "Viewer: reads"
+    JUDGE = "judge", "Judge: asks and judges"
+    OPERATOR = "operator", "Operator: changes the bench"
+    ADMIN = "admin", "Admin: users, keys and secrets too"
+
+
+class User(AbstractUser):
+    """One person. Written by `init`, the admin and the sign-in command."""
+
+    role = models.CharField(max_length=16, choices=Role.choices, default=Role.VIEWER, help_text="Each role may do all that the ones before it may.")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(role__in=["viewer", "judge", "operator", "admin"]), name="access_user_role_known")]
+
+
+class Key(models.Model):
+    """One gateway key or personal token. The secret itself is shown once and kept as a digest only. Written by the admin and `POST /bench/keys`."""
+
+    name = models.CharField(max_length=200, help_text="What uses it, for example review-bot.")
+    owner = models.CharField(max_length=200, blank=True, help_text="Whose it is: a user's name or any other. Verdicts by this key are the owner's.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    hint = models.CharField(max_length=24, editable=False, help_text="How the key begins, to tell keys apart.")
+    scopes = models.JSONField(default=list, help_text='What it may do: "ask", "judge", "read", "operate", "admin".')
+    collections = models.JSONField(null=True, blank=True, help_text='Collections it may ask, for example ["core"]. Empty and no models: all.')
+    models = models.JSONField(null=True, blank=True, help_text='Aliases it may ask, or prefixes, for example ["fast", "meta/*"]. Empty and no collections: all.')
+    rpm = models.PositiveIntegerField(null=True, blank=True, help_text="Requests a minute; a panel is one. Empty: no limit.")
+    tpm = models.PositiveBigIntegerField(null=True, blank=True, help_text="Tokens a minute, in and out, all seats together. Empty: no limit.")
+    max_parallel = models.PositiveIntegerField(null=True, blank=True, help_text="Calls at once. Empty: no limit.")
+    budget_usd = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True, help_text="US dollars a calendar month. Empty: no limit.")
+    keep_text = models.BooleanField(null=True, blank=True, help_text="Keep the texts of its direct calls too. Unknown: as the collection says.")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.hint}…)"
+
+
+class KeyUse(models.Model):
+    """When a key was last used, at most one write a minute. Apart from the key, so that use does not move the roster's version."""
+
+    key = models.OneToOneField(Key, on_delete=models.CASCADE, primary_key=True, related_name="use")
+    last_used_at = models.DateTimeField()
+
+
+class SignInLink(models.Model):
+    """One link that signs a user in once, within ten minutes. Written by `serve` and `signin`."""
+
+    digest = models.CharField(max_length=64, unique=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+
+class AuditEntry(models.Model):
+    """One write that a person, a key or a command made. Written by `access.audit.record`; never changed."""
+
+    at = models.DateTimeField(db_index=True)
+    actor = models.CharField(max_length=200, help_text="User, key or command.")
+    action = models.CharField(max_length=60, help_text="For example endpoint.change.")
+    target = models.CharField(max_length=260, help_text="What was written.")
+    changes = models.JSONField(default=dict, help_text="Field: [before, after]. Secrets appear as set or not set.")
+    reason = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        verbose_name_plural = "audit trail"
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M} {self.actor}: {self.action} {self.target}"
+
+
+class RosterVersion(models.Model):
+    """One row, moved by database triggers on every table that a request's plan reads (keys, endpoints, models, prices, collections, rests)."""
+
+    version = models.BigIntegerField(default=1)
+
+
+class CheckValue(models.Model):
+    """One row: a known text encrypted with the server's secret, so that a server with the wrong secret refuses to start."""
+
+    sealed = models.TextField()
+

@@ -1,0 +1,1 @@
+"""Secrets at rest: encrypted with the server's first secret, read with any of them."""

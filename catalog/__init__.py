@@ -1,0 +1,1 @@
+"""What exists: endpoints, models, prices and facts, and the doors to the network."""

@@ -1,0 +1,85 @@
+"""What exists: endpoints (a base URL and a key), models (a served name at an endpoint), and dated prices."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Lower
+
+from catalog import providers
+
+
+def kinds() -> list[tuple[str, str]]:
+    """The kinds of provider that files in `catalog/providers` stand for. A callable, so that a new file makes no migration."""
+    return [(p.kind, p.title) for p in providers.every()]
+
+
+class Endpoint(models.Model):
+    """One address that serves models, with its key. Written by an admin or a roster file."""
+
+    name = models.CharField(max_length=200, help_text="For example groq-eu.")
+    kind = models.CharField(max_length=40, choices=kinds, default="openai", help_text="Which API it speaks.")
+    base_url = models.CharField(max_length=500, help_text="With or without its version part: https://api.groq.com/openai/v1.")
+    key_env = models.CharField(max_length=200, blank=True, help_text="Environment variable that holds the key; it wins over a stored key. BENCHWARMERS_KEY_<NAME> is looked at too.")
+    key_sealed = models.TextField(blank=True, editable=False)
+    limits = models.JSONField(default=dict, blank=True, help_text='For example {"requests": {"minute": 30, "day": 1000}, "tokens": {"minute": 60000}, "parallel": 4}.')
+    quirks = models.JSONField(default=dict, blank=True, help_text='What this server needs said differently: {"token_param": "max_completion_tokens", "system_role": "developer", "stream_options": false}.')
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(Lower("name"), name="catalog_endpoint_name_folded")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Model(models.Model):
+    """One model that can be asked. Written by an admin, a roster file or onboarding."""
+
+    class Status(models.TextChoices):
+        ACTIVE = "active", "Active"
+        RETIRED = "retired", "Retired"
+
+    alias = models.CharField(max_length=200, help_text="The name callers use; any printable characters, not beginning with bench/.")
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="models")
+    served_name = models.CharField(max_length=300, help_text="The name the endpoint knows it by.")
+    limits = models.JSONField(default=dict, blank=True, help_text="As an endpoint's, for this model alone.")
+    facts = models.JSONField(default=dict, blank=True, help_text='Set by hand, over what catalogs say: {"context_window": 131072, "vision": true}.')
+    listed_facts = models.JSONField(default=dict, blank=True, editable=False, help_text="What the endpoint's own model list says of it.")
+    listed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    quirks = models.JSONField(default=dict, blank=True, help_text="As an endpoint's; these win.")
+    ad_hoc = models.BooleanField(default=False, help_text="Called only where a person or a collection names it: no probe, suite, explorer, shadow or merger turn.")
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.ACTIVE)
+    status_reason = models.CharField(max_length=500, blank=True)
+    status_evidence = models.JSONField(default=dict, blank=True, editable=False)
+    status_at = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["alias"]
+        constraints = [
+            models.UniqueConstraint(Lower("alias"), name="catalog_model_alias_folded"),
+            models.CheckConstraint(condition=models.Q(status__in=["active", "retired"]), name="catalog_model_status_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.alias
+
+
+class Price(models.Model):
+    """What a model costs from one day on, in US dollars per million tokens. A cost uses the price of its day. Written by roster files and admins."""
+
+    model = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="prices")
+    since = models.DateField(help_text="First day (UTC) on which it holds.")
+    input_usd_per_mtok = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    output_usd_per_mtok = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    cache_read_usd_per_mtok = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    cache_write_usd_per_mtok = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    source = models.CharField(max_length=40, default="hand")
+
+    class Meta:
+        ordering = ["-since"]
+        constraints = [models.UniqueConstraint("model", "since", "source", name="catalog_price_once_a_day")]
+
+    def __str__(self) -> str:
+        return f"{self.model} from {self.since}"

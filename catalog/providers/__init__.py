@@ -1,0 +1,67 @@
+"""One file per kind of provider: how its address is built, how a call is signed, how its models are listed, how its errors read.
+
+A file here holds one `PROVIDER`, a subclass of `Provider`; it is found by walking the folder, and no other file compares its `kind`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from wire.errors import UpstreamError
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One model as an endpoint's own list tells it. `facts` holds only what the list says, by the roster's fact names."""
+
+    served_name: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Provider:
+    """What is particular to one kind of provider. Pure: it builds and reads, it sends nothing.
+
+    `kind` is the roster's word, `dialect` the wire format (a file of `wire/dialects`) that it speaks.
+    """
+
+    kind: str
+    title: str
+    dialect: str
+
+    def chat_url(self, base_url: str, served_name: str, stream: bool) -> str:
+        """The address that one call is posted to. `base_url` may or may not hold the API's version part."""
+        raise NotImplementedError
+
+    def models_url(self, base_url: str) -> str:
+        """The address that lists what is served."""
+        raise NotImplementedError
+
+    def headers(self, key: str) -> dict[str, str]:
+        """What signs a call. `key` may be empty."""
+        raise NotImplementedError
+
+    def read_models(self, body: Any) -> list[Listed]:
+        """Reads the answer of `models_url`. Errors: ValueError where it is no model list."""
+        raise NotImplementedError
+
+    def read_error(self, status: int, headers: Mapping[str, str], body: bytes) -> UpstreamError:
+        """Reads an answer that is not 2xx: whose fault it is, and how long to wait. Messages are not yet redacted."""
+        raise NotImplementedError
+
+
+@cache
+def every() -> tuple[Provider, ...]:
+    """All kinds, by name."""
+    found = [importlib.import_module(f"{__name__}.{m.name}").PROVIDER for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    return tuple(sorted(found, key=lambda p: p.kind))
+
+
+@cache
+def get(kind: str) -> Provider:
+    """Errors: KeyError for a kind that no file stands for."""
+    return {p.kind: p for p in every()}[kind]

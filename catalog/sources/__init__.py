@@ -1,0 +1,1 @@
+"""One file per public catalog. Empty until the bench reads catalogs by itself."""

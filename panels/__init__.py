@@ -1,0 +1,1 @@
+"""Who sits, who answers: collections, seating, the panel, verdicts, records."""

@@ -1,0 +1,145 @@
+"""Who sits and who answered: collections with ordered members, panels with their seats, verdicts."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Lower
+
+from catalog.models import Model
+
+
+class Collection(models.Model):
+    """A named set of models for one kind of work. Written by an admin or a roster file."""
+
+    class Picking(models.TextChoices):
+        FIXED = "fixed", "Fixed: members in order"
+        RECORD = "record", "Record: verdicts decide"
+
+    name = models.CharField(max_length=200, help_text="Asked for as bench/<name>.")
+    description = models.CharField(max_length=1000, blank=True, help_text="What it is for, for example: adversarial review.")
+    shape = models.CharField(max_length=40, default="review", help_text="Shape of the work: review, design, enumeration …")
+    members: models.ManyToManyField[Model, Member] = models.ManyToManyField(Model, through="Member", related_name="+")  # type: ignore[type-arg]
+    picking = models.CharField(max_length=16, choices=Picking.choices, default=Picking.FIXED)
+    explorers = models.PositiveIntegerField(default=1, help_text="Seats for the models that have gone unused longest.")
+    timeout_s = models.PositiveIntegerField(default=300, help_text="Seconds a panel waits for its seats at most.")
+    first_token_timeout_s = models.PositiveIntegerField(default=60, help_text="Seconds until a streamed upstream call must have said something.")
+    idle_timeout_s = models.PositiveIntegerField(default=120, help_text="Seconds of silence inside an upstream stream.")
+    quorum = models.PositiveIntegerField(null=True, blank=True, help_text="Once so many seats have answered, the rest have grace_s more. Empty: wait for all.")
+    grace_s = models.PositiveIntegerField(default=20, help_text="Seconds.")
+    wait_max_s = models.PositiveIntegerField(default=30, help_text="Seconds a seat may wait for our own endpoint and model limits.")
+    failover_on_refusal = models.BooleanField(default=False)
+    shadow_share = models.FloatField(default=0, help_text="Share of route turns that other members answer too, 0 to 1.")
+    keep_text = models.BooleanField(null=True, blank=True, help_text="Keep route and direct texts too. Unknown: panels only.")
+    merge_prompt = models.TextField(null=True, blank=True, help_text="Instead of the merger's usual instructions.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(Lower("name"), name="panels_collection_name_folded"),
+            models.CheckConstraint(condition=models.Q(picking__in=["fixed", "record"]), name="panels_collection_picking_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Member(models.Model):
+    """One place in a collection: a member's seat or a merger's turn, in order. A model may stand there twice."""
+
+    class Place(models.TextChoices):
+        MEMBER = "member", "Member"
+        MERGER = "merger", "Merger"
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="places")
+    model = models.ForeignKey(Model, on_delete=models.PROTECT, related_name="+")
+    place = models.CharField(max_length=16, choices=Place.choices, default=Place.MEMBER)
+    position = models.PositiveIntegerField(default=0, db_index=True)
+
+    class Meta:
+        ordering = ["position", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.model} ({self.place})"
+
+
+class Panel(models.Model):
+    """One question to a collection, and what became of it. Written by `panels.record` from the outbox."""
+
+    class Status(models.TextChoices):
+        RUNNING = "running"
+        COMPLETE = "complete"
+        DEGRADED = "degraded"
+        FAILED = "failed"
+
+    id = models.CharField(max_length=40, primary_key=True)
+    asked_at = models.DateTimeField(db_index=True)
+    collection = models.CharField(max_length=200, blank=True, db_index=True)
+    mode = models.CharField(max_length=16, help_text="panel, merged, or direct and route where their texts are kept.")
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.RUNNING)
+    judge = models.CharField(max_length=200, db_index=True, help_text="Who asked.")
+    key_id = models.BigIntegerField(null=True)
+    key_name = models.CharField(max_length=200, blank=True)
+    request = models.CharField(max_length=80, blank=True, help_text="The request's id.")
+    prompt = models.TextField(null=True, help_text="JSON: the conversation as it was asked. Empty once retention took it.")
+    seed = models.BigIntegerField(default=0, help_text="What broke ties between explorers and shuffled answers for the merger.")
+    merge_order = models.JSONField(null=True, help_text="Call ids in the order in which the merger read them.")
+    seconds = models.FloatField(null=True)
+    dialect = models.CharField(max_length=32, blank=True)
+
+    class Meta:
+        ordering = ["-asked_at", "-id"]
+
+
+class Seat(models.Model):
+    """One seat of a panel. Its money and tokens are its attempts' in the ledger. Written by `panels.record` from the outbox."""
+
+    class Status(models.TextChoices):
+        RUNNING = "running"
+        OK = "ok"
+        PARTIAL = "partial"
+        TRUNCATED = "truncated"
+        ERROR = "error"
+        TIMEOUT = "timeout"
+        RATE_LIMITED = "rate_limited"
+        NO_CREDIT = "no_credit"
+        REFUSED = "refused"
+        SKIPPED = "skipped"
+        CANCELLED = "cancelled"
+        LOST = "lost"
+
+    call = models.CharField(max_length=40, primary_key=True)
+    panel = models.ForeignKey(Panel, on_delete=models.CASCADE, related_name="seats")
+    position = models.PositiveIntegerField()
+    model = models.CharField(max_length=200, db_index=True)
+    seat = models.CharField(max_length=16)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.RUNNING)
+    code = models.CharField(max_length=40, blank=True)
+    message = models.CharField(max_length=1000, blank=True)
+    text = models.TextField(null=True, help_text="The answer. Empty once retention took it.")
+    finish_reason = models.CharField(max_length=40, blank=True)
+    seconds = models.FloatField(null=True)
+    ttft_seconds = models.FloatField(null=True)
+
+    class Meta:
+        ordering = ["position"]
+
+
+class Verdict(models.Model):
+    """What one judge found of one call after checking it. A later one by the same judge replaces it; the history stays. Written by `panels.verdicts`."""
+
+    call = models.CharField(max_length=40, db_index=True)
+    judge = models.CharField(max_length=200)
+    model = models.CharField(max_length=200, db_index=True)
+    collection = models.CharField(max_length=200, blank=True, db_index=True)
+    useful = models.BooleanField(null=True)
+    note = models.TextField(blank=True)
+    real = models.JSONField(default=list, help_text="Claims of the answer that hold.")
+    false = models.JSONField(default=list, help_text="Claims of the answer that do not.")
+    at = models.DateTimeField(db_index=True)
+    replaces = models.OneToOneField("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="replaced_by")
+    current = models.BooleanField(default=True)
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        constraints = [models.UniqueConstraint(fields=["call", "judge"], condition=models.Q(current=True), name="panels_verdict_one_current")]

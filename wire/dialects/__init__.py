@@ -1,0 +1,130 @@
+"""One file per wire format, both directions, found by walking this folder. No other file compares a dialect's name.
+
+A file here holds one `DIALECT`, a subclass of `Dialect`. Towards our callers it reads requests and writes replies, streams and errors;
+towards providers that speak it, it writes requests and reads replies and streams.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from wire.conversation import Chunk, Reply, Request, Usage
+from wire.errors import CallerError
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path a dialect answers on. `operation` is "ask", "count", "get" or "delete"; `prefix` matches every path below it."""
+
+    method: str
+    path: str
+    operation: str
+    prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back to a caller, whatever produced it.
+
+    Shape: `model` is the name that was asked for, `id` unique; `bench` stands only in panel and merged replies.
+    Units: `created_s` Unix seconds.
+    """
+
+    id: str
+    model: str
+    created_s: int
+    reply: Reply
+    usage: Usage
+    bench: Mapping[str, Any] | None = None
+
+
+class StreamWriter:
+    """Writes one stream in a dialect. Order: `start` once, then chunks, then `finish` or `error` once. Every method gives bytes, perhaps none.
+
+    `keepalive` is legal between any two of them (also before `start`), and says nothing that a client would take for an answer.
+    """
+
+    content_type = "text/event-stream"
+
+    def start(self) -> bytes:
+        raise NotImplementedError
+
+    def chunk(self, chunk: Chunk) -> bytes:
+        raise NotImplementedError
+
+    def finish(self, usage: Usage, bench: Mapping[str, Any] | None = None) -> bytes:
+        raise NotImplementedError
+
+    def error(self, error: CallerError) -> bytes:
+        raise NotImplementedError
+
+    def keepalive(self) -> bytes:
+        raise NotImplementedError
+
+
+class StreamReader:
+    """Reads one provider's stream.
+
+    Errors: `feed` and `close` raise an UpstreamError where the stream says so or cannot be read; `close` raises Truncated where the
+    stream ended before its end was said.
+    """
+
+    def feed(self, data: bytes) -> list[Chunk]:
+        raise NotImplementedError
+
+    def close(self) -> list[Chunk]:
+        raise NotImplementedError
+
+
+class Dialect:
+    """What is particular to one wire format. Pure: no I/O, no clock of its own."""
+
+    name: str
+    routes: tuple[Route, ...] = ()
+
+    # towards our callers
+
+    def read_request(self, body: Any, path: str) -> Request:
+        """Reads a body. Errors: CallerError that names the field."""
+        raise NotImplementedError
+
+    def write_reply(self, answer: Answer) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def stream_writer(self, request: Request, answer_id: str, created_s: int) -> StreamWriter:
+        raise NotImplementedError
+
+    def write_error(self, error: CallerError) -> dict[str, Any]:
+        """The body of an error in this dialect's own shape."""
+        raise NotImplementedError
+
+    # towards providers that speak it
+
+    def write_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> dict[str, Any]:
+        """The body for a provider: from `request.raw` where the request came in this dialect, else from what was understood."""
+        raise NotImplementedError
+
+    def read_reply(self, body: Any, request: Request) -> Reply:
+        """Errors: UpstreamError where the body is an error in disguise or no reply of this format."""
+        raise NotImplementedError
+
+    def stream_reader(self, request: Request) -> StreamReader:
+        raise NotImplementedError
+
+
+@cache
+def every() -> tuple[Dialect, ...]:
+    """All dialects, by name."""
+    found: Iterable[Dialect] = [importlib.import_module(f"{__name__}.{m.name}").DIALECT for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    return tuple(sorted(found, key=lambda d: d.name))
+
+
+@cache
+def get(name: str) -> Dialect:
+    """Errors: KeyError for a name that no file stands for."""
+    return {d.name: d for d in every()}[name]
