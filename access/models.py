@@ -33,7 +33,6 @@ class Key(models.Model):
     hint = models.CharField(max_length=24, editable=False, help_text="How the key begins, to tell keys apart.")
     scopes = models.JSONField(default=list, help_text='What it may do: "ask", "judge", "read", "operate", "admin".')
     collections = models.JSONField(null=True, blank=True, help_text='Collections it may ask, for example ["core"]. Empty and no models: all.')
-    models = models.JSONField(null=True, blank=True, help_text='Aliases it may ask, or prefixes, for example ["fast", "meta/*"]. Empty and no collections: all.')
     rpm = models.PositiveIntegerField(null=True, blank=True, help_text="Requests a minute; a panel is one. Empty: no limit.")
     tpm = models.PositiveBigIntegerField(null=True, blank=True, help_text="Tokens a minute, in and out, all seats together. Empty: no limit.")
     max_parallel = models.PositiveIntegerField(null=True, blank=True, help_text="Calls at once. Empty: no limit.")
@@ -42,6 +41,8 @@ class Key(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    # Last, since the class body would otherwise see this field where it means the module.
+    models = models.JSONField(null=True, blank=True, help_text='Aliases it may ask, or prefixes, for example ["fast", "meta/*"]. Empty and no collections: all.')
 
     class Meta:
         ordering = ["-created_at", "-id"]
