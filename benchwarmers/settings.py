@@ -68,6 +68,10 @@ def data_folder() -> Path:
 
 
 HOME = data_folder()
+try:
+    HOME.mkdir(parents=True, exist_ok=True, mode=0o700)
+except OSError as error:
+    raise ImproperlyConfigured(f"The data folder {HOME} cannot be made: {error.strerror}. Set BENCHWARMERS_HOME.") from None
 OUTBOX_FOLDER = HOME / "outbox"
 SECRETS_FILE = Path(platformdirs.user_config_dir("benchwarmers", appauthor=False)) / "secrets.keys"
 
