@@ -1,0 +1,1 @@
+"""Tests: the rooms' own, the server's as callers meet it, and the house's rules."""

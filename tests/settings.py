@@ -1,0 +1,17 @@
+"""The server's own settings, with a data folder and secrets of the test run's own, so that no test touches a user's.
+
+Read by pytest before any conftest; what the environment already says wins.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+if not os.environ.get("BENCHWARMERS_HOME"):
+    RUN_FOLDER = Path(tempfile.mkdtemp(prefix="benchwarmers-tests-"))
+    os.environ["BENCHWARMERS_HOME"] = str(RUN_FOLDER)
+os.environ.setdefault("BENCHWARMERS_SECRET_KEYS", "test-secret-0123456789abcdef")
+
+from benchwarmers.settings import *  # noqa: F403

@@ -1,0 +1,1 @@
+"""Tests of formats: tables of cases and properties, without a database."""
