@@ -221,15 +221,15 @@ class Usage:
 class Chunk:
     """One step of an answer. Any field may be empty; `raw` is the format's own event, for a client of the same format.
 
-    `text`, `thinking` and `refusal` are increments. A tool call comes as pieces: `tool` holds its index in the answer, and on the first
-    piece its id and name. `choice` is which of several alternatives (n > 1) it belongs to.
+    `text`, `thinking` and `refusal` are increments. Tool calls come as pieces: each holds its index in the answer, and the first of a
+    call its id and name. `choice` is which of several alternatives (n > 1) it belongs to.
     """
 
     text: str = ""
     thinking: str = ""
     signature: str = ""
     refusal: str = ""
-    tool: ToolPiece | None = None
+    tools: tuple[ToolPiece, ...] = ()
     stop: Stop | None = None
     finish: str = ""  # the provider's own word for the stop reason
     usage: Usage | None = None
@@ -238,7 +238,7 @@ class Chunk:
 
     @property
     def has_content(self) -> bool:
-        return bool(self.text or self.thinking or self.refusal or self.tool)
+        return bool(self.text or self.thinking or self.refusal or self.tools)
 
 
 @dataclass(frozen=True, slots=True)

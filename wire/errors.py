@@ -48,6 +48,7 @@ class UpstreamError(Exception):
 
     code = "upstream_error"
     fault = Fault.SERVER
+    usage: object = None  # a wire.conversation.Usage, where the failure was billed
 
     def __init__(
         self,

@@ -71,8 +71,10 @@ class StreamReader:
     """Reads one provider's stream.
 
     Errors: `feed` and `close` raise an UpstreamError where the stream says so or cannot be read; `close` raises Truncated where the
-    stream ended before its end was said.
+    stream ended before its end was said. `done` is set once the end was said: nothing more needs to be read.
     """
+
+    done = False
 
     def feed(self, data: bytes) -> list[Chunk]:
         raise NotImplementedError
@@ -114,6 +116,10 @@ class Dialect:
         raise NotImplementedError
 
     def stream_reader(self, request: Request) -> StreamReader:
+        raise NotImplementedError
+
+    def with_user_turn(self, request: Request, text: str) -> Request:
+        """The same request with one more user turn at its end, in `messages` and in `raw`."""
         raise NotImplementedError
 
 
