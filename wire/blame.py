@@ -22,9 +22,8 @@ def blame(status: int | None, text: str) -> tuple[str, Fault]:
 
     Source: the status meanings that OpenAI, Anthropic and Google publish agree on these.
     """
-    if status in (400, 404, 413, 422) or status is None:
-        if CONTEXT_WORDS.search(text):
-            return "context_too_small", Fault.CALLER
+    if (status in (400, 404, 413, 422) or status is None) and CONTEXT_WORDS.search(text):
+        return "context_too_small", Fault.CALLER
     if status == 413:
         return "body_too_large", Fault.CALLER
     if status in (400, 422):

@@ -40,6 +40,7 @@ from wire.conversation import (
 from wire.dialects import Answer, Dialect, Route, StreamReader, StreamWriter
 from wire.errors import CallerError, Empty, Garbage, Truncated, UpstreamError
 from wire.fields import array, missing, model_name, obj, optional_bool, optional_int, optional_number, optional_text, text, wrong
+from wire.jsontext import parse_upstream
 
 ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL, "function": Role.TOOL}
 STOPS = {
@@ -492,7 +493,7 @@ def usage_out(usage: Usage) -> dict[str, Any]:
 def error_inside(body: Mapping[str, Any]) -> UpstreamError | None:
     """An error that stands in a body or chunk whose status said 200, in any of the shapes seen in the wild."""
     inner = body.get("error")
-    if not inner and "error_message" not in body and not (body.get("object") == "error"):
+    if not inner and "error_message" not in body and body.get("object") != "error":
         return None
     found = inner if isinstance(inner, dict) else body
     said = found.get("message") or body.get("error_message") or body.get("message") or (inner if isinstance(inner, str) else "") or "an error without a message"
@@ -587,8 +588,8 @@ class ChatReader(StreamReader):
         if data[:1] != b"{":
             return  # a heartbeat in disguise
         try:
-            obj = orjson.loads(data)
-        except orjson.JSONDecodeError:
+            obj = parse_upstream(data)
+        except ValueError:
             raise Garbage("The endpoint streamed a chunk that is no JSON.") from None
         if error := error_inside(obj):
             raise error
@@ -658,6 +659,13 @@ def read_pieces(calls: Any) -> tuple[ToolPiece, ...]:
     return tuple(out)
 
 
+def piece_out(piece: ToolPiece) -> dict[str, Any]:
+    """Id, type and name stand on a call's first piece only."""
+    function = {"name": piece.name, "arguments": piece.arguments} if piece.name else {"arguments": piece.arguments}
+    first = {"id": piece.id, "type": "function"} if piece.id else {}
+    return {"index": piece.index, **first, "function": function}
+
+
 class ChatWriter(StreamWriter):
     """Writes a stream for a caller: one id throughout, the role first, one finish reason a choice and that last, usage only where asked for."""
 
@@ -710,14 +718,7 @@ class ChatWriter(StreamWriter):
         if chunk.refusal:
             delta["refusal"] = chunk.refusal
         if chunk.tools:
-            delta["tool_calls"] = [
-                {
-                    "index": t.index,
-                    **({"id": t.id, "type": "function"} if t.id else {}),
-                    "function": {**({"name": t.name} if t.name else {}), "arguments": t.arguments},
-                }
-                for t in chunk.tools
-            ]
+            delta["tool_calls"] = [piece_out(t) for t in chunk.tools]
         if chunk.stop:
             self.held[chunk.choice] = {**self.head, "choices": [{"index": chunk.choice, "delta": {}, "logprobs": None, "finish_reason": FINISHES[chunk.stop]}]}
         if not delta:
