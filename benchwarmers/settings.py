@@ -12,7 +12,8 @@ import os
 import secrets
 import sys
 from pathlib import Path
-from urllib.parse import urlsplit, unquote
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies_environment
 
 import platformdirs
 from django.core.exceptions import ImproperlyConfigured
@@ -52,6 +53,11 @@ def env_bool(name: str, default: bool = False) -> bool:
     if raw not in ("1", "0", "true", "false", "yes", "no", "on", "off"):
         raise ImproperlyConfigured(f"{name} must be 1 or 0, not {raw!r}.")
     return raw in ("1", "true", "yes", "on")
+
+
+def child_environment(**changes: str) -> dict[str, str]:
+    """The environment for the processes that `serve` starts: this one's, with changes; an empty value takes a name out."""
+    return {name: value for name, value in {**os.environ, **changes}.items() if name not in changes or value}
 
 
 # ------------------------------------------------------------------ where things are kept
@@ -97,9 +103,7 @@ def secret_keys() -> list[str]:
         except FileExistsError:
             pass
         except OSError as error:
-            raise ImproperlyConfigured(
-                f"{SECRETS_FILE} cannot be written ({error.strerror}). Set BENCHWARMERS_SECRET_KEYS, or file:PATH."
-            ) from None
+            raise ImproperlyConfigured(f"{SECRETS_FILE} cannot be written ({error.strerror}). Set BENCHWARMERS_SECRET_KEYS, or file:PATH.") from None
         else:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(secrets.token_urlsafe(48) + "\n")
@@ -124,21 +128,27 @@ SECRET_KEY_FALLBACKS = [derived(k, "django") for k in SECRET_KEYS[1:]]
 
 # ------------------------------------------------------------------ where the server listens, and who may call
 
+# "gateway": the gateway and the probes alone, no pages, no queue. `serve --only gateway` sets it.
+ONLY = env_str("BENCH_ONLY")
+if ONLY not in ("", "gateway"):
+    raise ImproperlyConfigured(f"BENCH_ONLY must be gateway or empty, not {ONLY!r}.")
 HOST = env_str("BENCH_HOST", "127.0.0.1")
-PORT = env_int("BENCH_PORT", 8122)
+GATEWAY_PORT = env_int("BENCH_PORT", 8123)
+PORT = GATEWAY_PORT if ONLY == "gateway" else env_int("BENCH_PORT", 8122)
 WORKERS = env_int("BENCH_WORKERS", 2, least=1)
 ADMIN_TOKEN = env_str("BENCHWARMERS_ADMIN_TOKEN")
 PUBLIC_URL = env_str("BENCH_PUBLIC_URL").rstrip("/")
 
 
-def listens_on_loopback() -> bool:
+def is_loopback(host: str) -> bool:
+    """Tells whether a server that listens on this address can be reached from this machine only."""
     try:
-        return ipaddress.ip_address(HOST.strip("[]")).is_loopback
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
-        return HOST == "localhost"
+        return host == "localhost"
 
 
-ON_LOOPBACK = listens_on_loopback()
+ON_LOOPBACK = is_loopback(HOST)
 LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 
 public = urlsplit(PUBLIC_URL)
@@ -148,7 +158,7 @@ FORCE_SCRIPT_NAME = public.path or None
 PUBLIC_ORIGIN = f"{public.scheme}://{public.netloc}" if PUBLIC_URL else ""
 
 ALLOWED_HOSTS = [*LOOPBACK_NAMES, *env_list("BENCH_ALLOWED_HOSTS"), *([public.hostname] if public.hostname else [])]
-if not ON_LOOPBACK and HOST not in ("0.0.0.0", "::", "[::]"):
+if not ON_LOOPBACK and HOST not in ("0.0.0.0", "::", "[::]"):  # noqa: S104
     ALLOWED_HOSTS.append(HOST)
 ALLOWED_ORIGINS = [origin.rstrip("/") for origin in env_list("BENCH_ALLOWED_ORIGINS")]
 try:
@@ -156,6 +166,9 @@ try:
 except ValueError as error:
     raise ImproperlyConfigured(f"BENCH_TRUSTED_PROXIES: {error}.") from None
 CSRF_TRUSTED_ORIGINS = [PUBLIC_ORIGIN] if PUBLIC_ORIGIN else []
+
+# Proxies of the environment (HTTPS_PROXY …): used for public hosts only.
+PROXIES: dict[str, str] = getproxies_environment()
 
 MAX_BODY_BYTES = env_int("BENCH_MAX_BODY_MB", 32, least=1) * 1024 * 1024
 MAX_CALLS = env_int("BENCH_MAX_CALLS", 2000, least=1)
@@ -274,13 +287,15 @@ def database() -> dict[str, object]:
         "OPTIONS": {
             "connect_timeout": 5,
             # Persistent connections multiply with threads until PostgreSQL refuses new ones; a small pool a process does not.
-            # The queue forks after it has connected, which no pool survives.
-            **({} if QUEUE_PROCESS else {"pool": {"min_size": 0, "max_size": 4, "timeout": 10}}),
+            # The queue and the supervisor fork after they have connected, which no pool survives.
+            **({} if FORKING_COMMAND else {"pool": {"min_size": 0, "max_size": 4, "timeout": 10}}),
         },
     }
 
 
-QUEUE_PROCESS = len(sys.argv) > 1 and sys.argv[1] == "queue"
+# Whether a browser could open here.
+HAS_DISPLAY = sys.platform in ("darwin", "win32") or bool(env_str("DISPLAY") or env_str("WAYLAND_DISPLAY"))
+FORKING_COMMAND = len(sys.argv) > 1 and sys.argv[1] in ("queue", "serve")
 DATABASES = {"default": database()}
 REDIS_URL = env_str("REDIS_URL")
 
