@@ -62,7 +62,7 @@ def parse_upstream(data: bytes) -> Any:
 
 def is_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         level = [c for v in level for c in (v.values() if isinstance(v, dict) else v) if isinstance(c, dict | list)]
         if not level:
             return False

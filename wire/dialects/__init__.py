@@ -115,6 +115,10 @@ class Dialect:
         """Errors: UpstreamError where the body is an error in disguise or no reply of this format."""
         raise NotImplementedError
 
+    def read_usage(self, body: Mapping[str, Any]) -> Usage | None:
+        """The usage that a body of any status tells, None where it tells none."""
+        raise NotImplementedError
+
     def stream_reader(self, request: Request) -> StreamReader:
         raise NotImplementedError
 

@@ -195,6 +195,9 @@ class OpenAIChat(Dialect):
             raise Empty("The endpoint answered with nothing in it.")
         return Reply(parts=parts, stop=stop, finish=finish or "stop", usage=usage, raw=body)
 
+    def read_usage(self, body: Mapping[str, Any]) -> Usage | None:
+        return usage_in(body.get("usage"))
+
     def stream_reader(self, request: Request) -> StreamReader:
         return ChatReader()
 
