@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.db.models import CheckConstraint, Q, UniqueConstraint
 
 
 class Role(models.TextChoices):
@@ -21,7 +24,12 @@ class User(AbstractUser):
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.VIEWER, help_text="Each role may do all that the ones before it may.")
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=models.Q(role__in=["viewer", "judge", "operator", "admin"]), name="access_user_role_known")]
+        constraints = [CheckConstraint(condition=Q(role__in=["viewer", "judge", "operator", "admin"]), name="access_user_role_known")]
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        # Everybody who may sign in may open the admin; what they see and do there is their role's.
+        self.is_staff = True
+        super().save(*args, **kwargs)
 
 
 class Key(models.Model):
@@ -42,10 +50,13 @@ class Key(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     # Last, since the class body would otherwise see this field where it means the module.
-    models = models.JSONField(null=True, blank=True, help_text='Aliases it may ask, or prefixes, for example ["fast", "meta/*"]. Empty and no collections: all.')
+    models = models.JSONField(
+        null=True, blank=True, help_text='Aliases it may ask, or prefixes, for example ["fast", "meta/*"]. Empty and no collections: all.'
+    )
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        constraints = [UniqueConstraint(fields=["name"], condition=Q(revoked_at__isnull=True), name="access_key_live_name_once")]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.hint}…)"
@@ -95,4 +106,3 @@ class CheckValue(models.Model):
     """One row: a known text encrypted with the server's secret, so that a server with the wrong secret refuses to start."""
 
     sealed = models.TextField()
-

@@ -114,4 +114,8 @@ class Migration(migrations.Migration):
             model_name='user',
             constraint=models.CheckConstraint(condition=models.Q(('role__in', ['viewer', 'judge', 'operator', 'admin'])), name='access_user_role_known'),
         ),
+        migrations.AddConstraint(
+            model_name='key',
+            constraint=models.UniqueConstraint(condition=models.Q(('revoked_at__isnull', True)), fields=('name',), name='access_key_live_name_once'),
+        ),
     ]
