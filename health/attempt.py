@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -92,10 +92,7 @@ class Attempt:
             async with asyncio.timeout(self.order.timeout_s):
                 reply = await self.send(upstream, None)
                 data = await reply.read()
-            if reply.is_event_stream:
-                answer = self.gather(data)
-            else:
-                answer = self.parse(data)
+            answer = self.gather(data) if reply.is_event_stream else self.parse(data)
         except TimeoutError:
             raise self.failed(TimedOut(f"No answer within {self.order.timeout_s:g} s.")) from None
         except UpstreamError as error:
@@ -108,47 +105,42 @@ class Attempt:
         self.settle(answer)
         return answer
 
-    async def stream(self, upstream: Upstream) -> AsyncIterator[list[Chunk]]:
-        """Asks for a stream and gives its chunks as they come, in lists of what came together.
+    async def stream(self, upstream: Upstream, sink: Callable[[list[Chunk]], Awaitable[None]]) -> None:
+        """Asks for a stream and hands its chunks to `sink` as they come, in lists of what came together.
 
-        Errors: UpstreamError. After content has come (`self.first` is set) it is one of Truncated, TimedOut or Garbage.
+        Errors: UpstreamError. After content has come (`self.first` is set) nothing may be tried elsewhere.
         """
         reply: UpstreamReply | None = None
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.order.timeout_s
         try:
-            async with asyncio.timeout(min(self.order.first_token_s, self.order.timeout_s)) as deadline:
+            async with asyncio.timeout_at(min(loop.time() + self.order.first_token_s, until)) as deadline:
                 reply = await self.send(upstream, self.order.idle_s)
-                if not reply.is_event_stream:
+                if reply.is_event_stream:
+                    reader = self.dialect.stream_reader(self.order.request)
+                    async for data in reply.chunks():
+                        if chunks := reader.feed(data):
+                            waiting = self.first is None
+                            self.observe(chunks)
+                            if waiting and self.first is not None:
+                                deadline.reschedule(until)
+                            await sink(chunks)
+                        if reader.done:
+                            break
+                    if last := reader.close():
+                        self.observe(last)
+                        await sink(last)
+                else:
                     data = await reply.read()
-                    if data.lstrip()[:1] != b"{" and (b"data:" in data[:4096]):
-                        answer = self.gather(data)  # a stream under another name
-                    else:
-                        answer = self.parse(data)
-                    self.first = time.monotonic()
-                    self.ended = self.first
+                    in_disguise = data.lstrip()[:1] != b"{" and b"data:" in data[:4096]
+                    answer = self.gather(data) if in_disguise else self.parse(data)
+                    self.first = self.ended = time.monotonic()
                     self.settle(answer)
-                    deadline.reschedule(None)
-                    yield as_chunks(answer)
-                    return
-                reader = self.dialect.stream_reader(self.order.request)
-                async for data in reply.chunks():
-                    if chunks := reader.feed(data):
-                        had_content = self.first is not None
-                        self.observe(chunks)
-                        if not had_content and self.first is not None:
-                            deadline.reschedule(asyncio.get_running_loop().time() + self.order.timeout_s - (self.first - self.began))
-                        yield chunks
-                    if reader.done:
-                        break
-                if last := reader.close():
-                    self.observe(last)
-                    yield last
+                    deadline.reschedule(until)
+                    await sink(as_chunks(answer))
         except TimeoutError:
-            what = (
-                f"No first token within {self.order.first_token_s:g} s."
-                if self.first is None
-                else f"The stream was not over within {self.order.timeout_s:g} s."
-            )
-            raise self.failed(TimedOut(what)) from None
+            early, whole = f"No first token within {self.order.first_token_s:g} s.", f"The stream was not over within {self.order.timeout_s:g} s."
+            raise self.failed(TimedOut(early if self.first is None else whole)) from None
         except UpstreamError as error:
             raise self.failed(error) from None
         finally:

@@ -1,0 +1,84 @@
+"""Who sits on a panel: members in order, then explorers, the models that have gone unused longest. Pure rules."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from catalog.roster import Model
+from panels.collections import Collection
+from wire.conversation import Request
+
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Hindrance:
+    """Why a model cannot take a turn. `code` is one of context_too_small, no_vision, no_audio, resting, retired, unknown."""
+
+    code: str
+    message: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One seat before it is asked: `hindrance` set means it is skipped, with that reason."""
+
+    alias: str
+    model: Model | None
+    seat: str
+    hindrance: Hindrance | None = None
+
+
+def hindrance(model: Model, request: Request, tokens: int, rest: tuple[datetime, str] | None) -> Hindrance | None:
+    """Why a model cannot take a request, None where it can. What is not known of a model hinders nothing, but vision must be known.
+
+    Units: `tokens` estimated input.
+    """
+    if model.retired:
+        return Hindrance("retired", f"{model.alias} is retired{': ' + model.status_reason if model.status_reason else ''}.")
+    if rest:
+        return Hindrance("resting", f"{model.alias} rests until {rest[0]:%Y-%m-%d %H:%M:%S} UTC: {rest[1]}", rest[0])
+    wanted = tokens + (request.output_limit or 0)
+    if model.context_window is not None and wanted > model.context_window:
+        return Hindrance("context_too_small", f"{model.alias} holds {model.context_window} tokens; this takes about {wanted}.")
+    if request.has_images and not model.facts.get("vision"):
+        return Hindrance("no_vision", f"{model.alias} cannot see images.")
+    if request.has_files and not model.facts.get("audio") and not model.facts.get("files"):
+        return Hindrance("no_audio", f"{model.alias} cannot take audio or files.")
+    return None
+
+
+def seats(
+    collection: Collection,
+    models: Mapping[str, Model],
+    last_seated: Mapping[str, datetime],
+    seed: int,
+    check: Callable[[Model], Hindrance | None],
+) -> list[Place]:
+    """Members in order, each with what hinders it, then explorers that nothing hinders."""
+    places = []
+    for alias in collection.members:
+        model = models.get(alias)
+        places.append(Place(alias, model, "member", check(model) if model else Hindrance("unknown", f"{alias} is not on the roster.")))
+    places += [Place(m.alias, m, "explorer") for m in explorers(collection, models.values(), last_seated, seed, check)]
+    return places
+
+
+def explorers(
+    collection: Collection,
+    models: Iterable[Model],
+    last_seated: Mapping[str, datetime],
+    seed: int,
+    check: Callable[[Model], Hindrance | None],
+) -> list[Model]:
+    """The models outside the collection that have gone unused longest; ties in an order that the seed decides."""
+    if not collection.explorers:
+        return []
+    bench = sorted((m for m in models if m.alias not in collection.members and not m.ad_hoc and check(m) is None), key=lambda m: m.alias)
+    random.Random(seed).shuffle(bench)
+    bench.sort(key=lambda m: last_seated.get(m.alias, NEVER))  # stable: the shuffle decides among equals
+    return bench[: collection.explorers]
