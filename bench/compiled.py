@@ -1,4 +1,4 @@
-"""Builds the two load tools with whatever C compiler the machine has. `python -m bench.build` does it by hand."""
+"""Builds the two load tools with whatever C compiler the machine has. `python -m bench.compiled` does it by hand."""
 
 from __future__ import annotations
 
