@@ -56,8 +56,11 @@ def env_bool(name: str, default: bool = False) -> bool:
 
 
 def child_environment(**changes: str) -> dict[str, str]:
-    """The environment for the processes that `serve` starts: this one's, with changes; an empty value takes a name out."""
-    return {name: value for name, value in {**os.environ, **changes}.items() if name not in changes or value}
+    """The environment for the processes that `serve` starts in the checkout: this one's, with changes; an empty value takes a name out."""
+    if (given := env_str("BENCHWARMERS_SECRET_KEYS")).startswith("file:"):
+        changes = {"BENCHWARMERS_SECRET_KEYS": f"file:{Path(given[5:]).expanduser().resolve()}", **changes}
+    kept = {name: value for name, value in os.environ.items() if name not in changes}
+    return kept | {name: value for name, value in changes.items() if value}
 
 
 # ------------------------------------------------------------------ where things are kept
@@ -125,6 +128,10 @@ def derived(secret: str, purpose: str) -> str:
 
 SECRET_KEY = derived(SECRET_KEYS[0], "django")
 SECRET_KEY_FALLBACKS = [derived(k, "django") for k in SECRET_KEYS[1:]]
+
+# Keys of endpoints that the environment holds, by variable. Only these names can be pointed at, so that no admin reads another variable.
+ENVIRONMENT_KEY_PREFIX = "BENCHWARMERS_KEY_"
+ENVIRONMENT_KEYS = {name: value.strip() for name, value in os.environ.items() if name.startswith(ENVIRONMENT_KEY_PREFIX) and value.strip()}
 
 # ------------------------------------------------------------------ where the server listens, and who may call
 

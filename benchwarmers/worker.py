@@ -1,0 +1,71 @@
+"""gunicorn's own asgi worker, with two manners more: idle connections do not hold up a stop, and nobody may hold one open in silence.
+
+Imported by gunicorn's master, which is not reloaded: import nothing of Django or of the settings here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from weakref import WeakSet
+
+from gunicorn.asgi.protocol import ASGIProtocol
+from gunicorn.workers import gasgi
+
+from benchwarmers import serverfile
+
+DRAIN_TICK_S = 0.1
+
+
+class Connection(ASGIProtocol):
+    """One client connection that its worker knows of."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.worker.connections.add(self)
+        # gunicorn arms this after the first reply only: a connection that never asks anything would stay for ever.
+        self._arm_keepalive_timer()
+
+    @property
+    def is_idle(self) -> bool:
+        return bool(self._awaiting_request and not self._finishing_calls)
+
+
+# The worker makes its connections by this name.
+gasgi.ASGIProtocol = Connection
+
+
+class Worker(gasgi.ASGIWorker):
+    """One web process."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.connections: WeakSet[Connection] = WeakSet()
+
+    async def _shutdown(self) -> None:
+        """Stops in the order that a stop or a reload needs.
+
+        A reload's other workers go on accepting, so gunicorn's way is right: close the listener, finish what is open. When the whole
+        server stops, open streams keep theirs: the listener answers `/readyz` with 503 (and the gateway's calls, by `scope["state"]`)
+        until the last stream has ended, and idle connections are closed at once instead of after their 30 s.
+        """
+        if self.is_whole_server_stopping():
+            self.state["stopping"] = True
+            await self._drain()
+        await super()._shutdown()
+
+    def is_whole_server_stopping(self) -> bool:
+        home = self.cfg.env.get("BENCH_SERVER_HOME", "")
+        server = serverfile.read(serverfile.Path(home)) if home else None
+        return server is not None and server.stopping
+
+    async def _drain(self) -> None:
+        deadline = self.loop.time() + self.cfg.graceful_timeout
+        while not self._quick_shutdown and self.loop.time() < deadline:
+            if all(c.is_idle for c in self.connections):
+                break
+            self.notify()
+            await asyncio.sleep(DRAIN_TICK_S)
+        for connection in list(self.connections):
+            if connection.is_idle:
+                connection._close_transport()
