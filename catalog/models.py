@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Lower
+from django.utils import timezone
 
-from catalog import providers
+from catalog import base_urls, facts, limits, names, providers, quirks
+from catalog.shape import ShapeError
 
 
 def kinds() -> list[tuple[str, str]]:
     """The kinds of provider that files in `catalog/providers` stand for. A callable, so that a new file makes no migration."""
     return [(p.kind, p.title) for p in providers.every()]
+
+
+def clean_shapes(row: models.Model, exclude: Iterable[str], checks: dict[str, Callable[[Any, str], Any]]) -> None:
+    """Puts checked values in place of what was written, so that the admin and roster files hold the same rules. Errors: ValidationError by field."""
+    wrong: dict[str, str] = {}
+    for field, check in checks.items():
+        if field in exclude:
+            continue
+        try:
+            setattr(row, field, check(getattr(row, field), field))
+        except ShapeError as error:
+            wrong[field] = str(error)
+    if wrong:
+        raise ValidationError(wrong)
+
+
+def others(row: models.Model, field: str) -> Iterable[str]:
+    """What the table's other rows hold in a field."""
+    return type(row)._default_manager.exclude(pk=row.pk).values_list(field, flat=True)
 
 
 class Endpoint(models.Model):
@@ -19,10 +44,18 @@ class Endpoint(models.Model):
     name = models.CharField(max_length=200, help_text="For example groq-eu.")
     kind = models.CharField(max_length=40, choices=kinds, default="openai", help_text="Which API it speaks.")
     base_url = models.CharField(max_length=500, help_text="With or without its version part: https://api.groq.com/openai/v1.")
-    key_env = models.CharField(max_length=200, blank=True, help_text="Environment variable that holds the key; it wins over a stored key. BENCHWARMERS_KEY_<NAME> is looked at too.")
+    key_env = models.CharField(
+        max_length=200, blank=True, help_text="Environment variable that holds the key; it wins over a stored key. BENCHWARMERS_KEY_<NAME> is looked at too."
+    )
     key_sealed = models.TextField(blank=True, editable=False)
-    limits = models.JSONField(default=dict, blank=True, help_text='For example {"requests": {"minute": 30, "day": 1000}, "tokens": {"minute": 60000}, "parallel": 4}.')
-    quirks = models.JSONField(default=dict, blank=True, help_text='What this server needs said differently: {"token_param": "max_completion_tokens", "system_role": "developer", "stream_options": false}.')
+    limits = models.JSONField(
+        default=dict, blank=True, help_text='For example {"requests": {"minute": 30, "day": 1000}, "tokens": {"minute": 60000}, "parallel": 4}.'
+    )
+    quirks = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='What this server needs said differently: {"token_param": "max_completion_tokens", "system_role": "developer", "stream_options": false}.',
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -31,6 +64,21 @@ class Endpoint(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
+        super().clean_fields(exclude)
+        clean_shapes(
+            self,
+            exclude or (),
+            {
+                "name": names.check_endpoint_name,
+                "base_url": base_urls.check_base_url,
+                "key_env": names.check_key_env,
+                "limits": limits.checked,
+                "quirks": quirks.checked,
+            },
+        )
+        clean_shapes(self, exclude or (), {"name": lambda name, field: names.check_unique(name, others(self, "name"), field)})
 
 
 class Model(models.Model):
@@ -45,10 +93,13 @@ class Model(models.Model):
     served_name = models.CharField(max_length=300, help_text="The name the endpoint knows it by.")
     limits = models.JSONField(default=dict, blank=True, help_text="As an endpoint's, for this model alone.")
     facts = models.JSONField(default=dict, blank=True, help_text='Set by hand, over what catalogs say: {"context_window": 131072, "vision": true}.')
+    facts_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When the facts set by hand last changed.")
     listed_facts = models.JSONField(default=dict, blank=True, editable=False, help_text="What the endpoint's own model list says of it.")
     listed_at = models.DateTimeField(null=True, blank=True, editable=False)
     quirks = models.JSONField(default=dict, blank=True, help_text="As an endpoint's; these win.")
-    ad_hoc = models.BooleanField(default=False, help_text="Called only where a person or a collection names it: no probe, suite, explorer, shadow or merger turn.")
+    ad_hoc = models.BooleanField(
+        default=False, help_text="Called only where a person or a collection names it: no probe, suite, explorer, shadow or merger turn."
+    )
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.ACTIVE)
     status_reason = models.CharField(max_length=500, blank=True)
     status_evidence = models.JSONField(default=dict, blank=True, editable=False)
@@ -64,6 +115,31 @@ class Model(models.Model):
 
     def __str__(self) -> str:
         return self.alias
+
+    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
+        super().clean_fields(exclude)
+        clean_shapes(
+            self,
+            exclude or (),
+            {
+                "alias": names.check_alias,
+                "served_name": names.check_served_name,
+                "limits": limits.checked,
+                "quirks": quirks.checked,
+                "facts": facts.checked_without_prices,
+            },
+        )
+        clean_shapes(self, exclude or (), {"alias": lambda alias, field: names.check_unique(alias, others(self, "alias"), field)})
+
+    def clean(self) -> None:
+        super().clean()
+        before = Model.objects.filter(pk=self.pk).values_list("facts", flat=True).first() if self.pk else {}
+        if self.facts != before:
+            self.facts_at = timezone.now()
+
+    def merged_facts(self) -> dict[str, facts.Fact]:
+        """What is known of it, by hand over listed, each with its source."""
+        return facts.merged(self.facts, self.listed_facts, self.facts_at, self.listed_at)
 
 
 class Price(models.Model):

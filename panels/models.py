@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import models
 from django.db.models.functions import Lower
 
-from catalog.models import Model
+from catalog import names
+from catalog.models import Model, clean_shapes, others
 
 
 class Collection(models.Model):
@@ -42,6 +45,11 @@ class Collection(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
+        super().clean_fields(exclude)
+        clean_shapes(self, exclude or (), {"name": names.check_collection_name})
+        clean_shapes(self, exclude or (), {"name": lambda name, field: names.check_unique(name, others(self, "name"), field)})
 
 
 class Member(models.Model):

@@ -40,6 +40,7 @@ class Migration(migrations.Migration):
                 ('served_name', models.CharField(help_text='The name the endpoint knows it by.', max_length=300)),
                 ('limits', models.JSONField(blank=True, default=dict, help_text="As an endpoint's, for this model alone.")),
                 ('facts', models.JSONField(blank=True, default=dict, help_text='Set by hand, over what catalogs say: {"context_window": 131072, "vision": true}.')),
+                ('facts_at', models.DateTimeField(blank=True, editable=False, help_text='When the facts set by hand last changed.', null=True)),
                 ('listed_facts', models.JSONField(blank=True, default=dict, editable=False, help_text="What the endpoint's own model list says of it.")),
                 ('listed_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('quirks', models.JSONField(blank=True, default=dict, help_text="As an endpoint's; these win.")),

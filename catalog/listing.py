@@ -1,0 +1,110 @@
+"""The catalog as others may see it: endpoints without their keys, models with their facts and where each comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from django.db.models import Count
+
+from access.pages import Page, keyset
+from catalog import endpoint_keys, facts, prices
+from catalog.models import Endpoint, Model, Price
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointView:
+    """One endpoint. Shape: `key` says where its key comes from ("stored", "variable …", "none"), never the key; `models` how many it serves here."""
+
+    name: str
+    kind: str
+    base_url: str
+    key_env: str
+    key: str
+    limits: Mapping[str, Any]
+    quirks: Mapping[str, Any]
+    models: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ModelView:
+    """One model. Shape: `status` is active or retired, `reason` why; `facts` by name, prices among them as decimal text."""
+
+    alias: str
+    endpoint: str
+    served_name: str
+    status: str
+    reason: str
+    status_at: datetime | None
+    evidence: Mapping[str, Any]
+    ad_hoc: bool
+    facts: Mapping[str, facts.Fact]
+    limits: Mapping[str, Any]
+    quirks: Mapping[str, Any]
+    created_at: datetime
+
+
+def endpoint_view(row: Endpoint, models: int) -> EndpointView:
+    return EndpointView(
+        name=row.name,
+        kind=row.kind,
+        base_url=row.base_url,
+        key_env=row.key_env,
+        key=endpoint_keys.where_key_comes_from(row),
+        limits=row.limits,
+        quirks=row.quirks,
+        models=models,
+        created_at=row.created_at,
+    )
+
+
+def model_view(row: Model, day: date) -> ModelView:
+    return ModelView(
+        alias=row.alias,
+        endpoint=row.endpoint.name,
+        served_name=row.served_name,
+        status=row.status,
+        reason=row.status_reason,
+        status_at=row.status_at,
+        evidence=row.status_evidence,
+        ad_hoc=row.ad_hoc,
+        facts={**facts.merged(row.facts, row.listed_facts, listed_since=row.listed_at), **price_facts(row.prices.all(), day)},
+        limits=row.limits,
+        quirks=row.quirks,
+        created_at=row.created_at,
+    )
+
+
+def price_facts(rows: Iterable[Price], day: date) -> dict[str, facts.Fact]:
+    """Lays the prices of a day over each other as `prices.timeline` does, and keeps where each comes from."""
+    held = sorted((row for row in rows if row.since <= day), key=lambda row: (row.source == facts.HAND, row.since))
+    found: dict[str, facts.Fact] = {}
+    for row in {row.source: row for row in held}.values():
+        since = datetime.combine(row.since, time(), UTC)
+        found |= {name: facts.Fact(said, row.source, since) for name, amount in prices.amounts(row).items() if (said := prices.text(amount)) is not None}
+    return {name: found[name] for name in prices.COLUMNS if name in found}
+
+
+def endpoints(limit: int, page_token: str) -> Page[EndpointView]:
+    """Lists endpoints by name. One query."""
+    rows = Endpoint.objects.annotate(model_count=Count("models"))
+    return keyset(rows, ("name",), limit, page_token).mapped(lambda row: endpoint_view(row, row.model_count))
+
+
+def endpoint(name: str) -> EndpointView | None:
+    row = Endpoint.objects.annotate(model_count=Count("models")).filter(name=name).first()
+    return None if row is None else endpoint_view(row, row.model_count)
+
+
+def models(limit: int, page_token: str) -> Page[ModelView]:
+    """Lists models by alias, retired ones too. Two queries."""
+    day = prices.today()
+    return keyset(Model.objects.select_related("endpoint").prefetch_related("prices"), ("alias",), limit, page_token).mapped(lambda row: model_view(row, day))
+
+
+def model(alias: str) -> ModelView | None:
+    row = Model.objects.select_related("endpoint").prefetch_related("prices").filter(alias=alias).first()
+    return None if row is None else model_view(row, prices.today())
