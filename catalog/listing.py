@@ -13,11 +13,15 @@ from access.pages import Page, keyset
 from catalog import endpoint_keys, facts, prices
 from catalog.models import Endpoint, Model, Price
 
+# What an endpoint itself says it serves: `catalog/served.py`.
+from catalog.served import Tested, add_models, list_served, test_connection  # noqa: F401
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointView:
     """One endpoint. Shape: `key` says where its key comes from ("stored", "variable …", "none"), never the key; `models` how many it serves here."""
 
+    id: int
     name: str
     kind: str
     base_url: str
@@ -31,9 +35,15 @@ class EndpointView:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """One model. Shape: `status` is active or retired, `reason` why; `facts` by name, prices among them as decimal text."""
+    """One model.
 
+    Shape: `status` is active or retired, `reason` why; `facts` by name, prices among them as decimal text; `endpoint_limits` hold besides its own.
+    """
+
+    id: int
     alias: str
+    endpoint_id: int
+    endpoint_limits: Mapping[str, Any]
     endpoint: str
     served_name: str
     status: str
@@ -49,6 +59,7 @@ class ModelView:
 
 def endpoint_view(row: Endpoint, models: int) -> EndpointView:
     return EndpointView(
+        id=row.pk,
         name=row.name,
         kind=row.kind,
         base_url=row.base_url,
@@ -63,7 +74,10 @@ def endpoint_view(row: Endpoint, models: int) -> EndpointView:
 
 def model_view(row: Model, day: date) -> ModelView:
     return ModelView(
+        id=row.pk,
         alias=row.alias,
+        endpoint_id=row.endpoint_id,
+        endpoint_limits=row.endpoint.limits,
         endpoint=row.endpoint.name,
         served_name=row.served_name,
         status=row.status,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -10,7 +10,8 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from catalog import base_urls, facts, limits, names, providers, quirks
+from catalog import base_urls, limits, names, providers, quirks
+from catalog import facts as known_facts
 from catalog.shape import ShapeError
 
 
@@ -65,7 +66,7 @@ class Endpoint(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
+    def clean_fields(self, exclude: Collection[str] | None = None) -> None:
         super().clean_fields(exclude)
         clean_shapes(
             self,
@@ -116,7 +117,7 @@ class Model(models.Model):
     def __str__(self) -> str:
         return self.alias
 
-    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
+    def clean_fields(self, exclude: Collection[str] | None = None) -> None:
         super().clean_fields(exclude)
         clean_shapes(
             self,
@@ -126,7 +127,7 @@ class Model(models.Model):
                 "served_name": names.check_served_name,
                 "limits": limits.checked,
                 "quirks": quirks.checked,
-                "facts": facts.checked_without_prices,
+                "facts": known_facts.checked_without_prices,
             },
         )
         clean_shapes(self, exclude or (), {"alias": lambda alias, field: names.check_unique(alias, others(self, "alias"), field)})
@@ -137,9 +138,9 @@ class Model(models.Model):
         if self.facts != before:
             self.facts_at = timezone.now()
 
-    def merged_facts(self) -> dict[str, facts.Fact]:
+    def merged_facts(self) -> dict[str, known_facts.Fact]:
         """What is known of it, by hand over listed, each with its source."""
-        return facts.merged(self.facts, self.listed_facts, self.facts_at, self.listed_at)
+        return known_facts.merged(self.facts, self.listed_facts, self.facts_at, self.listed_at)
 
 
 class Price(models.Model):

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from catalog import facts, roster
 from catalog.models import Model, Price
+from catalog.shape import ShapeError
 
 # A row's column, and the roster price's field.
 COLUMNS = {
@@ -53,7 +54,7 @@ def set_prices(model_row: Model, given: Mapping[str, str | None], day: date, sou
 
 def known(name: str) -> bool:
     if name not in COLUMNS:
-        raise facts.ShapeError(name, "is no price.")
+        raise ShapeError(name, "is no price.")
     return True
 
 

@@ -64,7 +64,7 @@ class Fetched:
 
 def connect(connection: HTTPConnection, named: bool) -> socket.socket:
     """Opens a connection's socket to an address that was checked. Errors: as urllib3's own, and AddressRefused."""
-    host = connection._dns_host.rstrip(".")  # type: ignore[attr-defined]
+    host = connection._dns_host.rstrip(".")
     try:
         found = addresses.resolve(host, connection.port or 0, named)
     except OSError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection as Names
 
 from django.db import models
 from django.db.models.functions import Lower
@@ -46,7 +46,7 @@ class Collection(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def clean_fields(self, exclude: Iterable[str] | None = None) -> None:
+    def clean_fields(self, exclude: Names[str] | None = None) -> None:
         super().clean_fields(exclude)
         clean_shapes(self, exclude or (), {"name": names.check_collection_name})
         clean_shapes(self, exclude or (), {"name": lambda name, field: names.check_unique(name, others(self, "name"), field)})
