@@ -90,7 +90,7 @@ def measure(given: argparse.Namespace, tools: dict[str, Path], folder: Path) -> 
         for load, whom in rounds(given):
             print(f"{load.phase}, {load.clients} clients", flush=True)
             for target in targets:
-                if target is limited and whom == "peers" or target.name == "litellm" and whom == "ours":
+                if (target is limited and whom == "peers") or (target.name == "litellm" and whom == "ours"):
                     continue
                 if load.phase == "panels" and target.name == "upstream":
                     bench.run(target, phases.seats_load(load.clients, 1 if given.quick else 3))

@@ -1,0 +1,31 @@
+"""The fault run in its short form: each kind of process killed once, at fixed points, while calls are in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.soak import Soak, short_plan
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the processes it kills in /proc")
+
+
+def test_no_answer_is_lost_and_nothing_counted_twice_when_processes_are_killed(tmp_path: Path) -> None:
+    said: list[str] = []
+    soak = Soak(tmp_path, seed=7, blows=short_plan(), calls=190, callers=8, say=said.append)
+    try:
+        found = asyncio.run(soak.run())
+    except BaseException:
+        for log in tmp_path.glob("*/*.log"):
+            print(log.read_text(errors="replace")[-3000:])
+        raise
+    finally:
+        print("\n".join(said))
+    assert not found.wrong, "\n".join(found.wrong)
+    assert sorted(soak.fallen) == ["database", "master", "queue", "serve", "worker"]
+    assert found.counts["answers received whole"] > 0
+    shutil.rmtree(tmp_path)
