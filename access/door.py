@@ -53,7 +53,7 @@ def extract_key(headers: Headers, query: str) -> str | None:
     if authorization := headers.get("HTTP_AUTHORIZATION", "").strip():
         scheme, _, rest = authorization.partition(" ")
         if scheme.lower() != "bearer":
-            sent.append(authorization)
+            sent.append("\n" + authorization)  # no key holds a line break
         elif token := rest.strip():
             sent.append(token)
     for name in ("HTTP_X_API_KEY", "HTTP_X_GOOG_API_KEY"):
