@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
-from catalog.load import load_models
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
 
 from access.keys import KeyRing, load_ring
+from catalog.load import load_models
 from catalog.roster import Model
 from health.models import Rest
 from panels.collections import Collection, load_collections

@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})  # an empty mapping that nobody can fill
 
 
 # ------------------------------------------------------------------ parts of a message
@@ -22,7 +22,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 @dataclass(frozen=True, slots=True)
 class Text:
     text: str
-    extra: Mapping[str, Any] = NOTHING
+    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Image:
     data: str = ""
     url: str = ""
     detail: str = ""
-    extra: Mapping[str, Any] = NOTHING
+    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class File:
     data: str = ""
     url: str = ""
     name: str = ""
-    extra: Mapping[str, Any] = NOTHING
+    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Thinking:
     text: str = ""
     signature: str = ""
     redacted: str = ""
-    extra: Mapping[str, Any] = NOTHING
+    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ToolCall:
     arguments: str
     kind: str = "function"
     signature: str = ""
-    extra: Mapping[str, Any] = NOTHING
+    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ToolResult:
     parts: tuple[Part, ...] = ()
     is_error: bool = False
     name: str = ""
-    extra: Mapping[str, Any] = NOTHING
+    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Message:
     role: Role
     parts: tuple[Part, ...]
     name: str = ""
-    extra: Mapping[str, Any] = NOTHING
+    extra: Mapping[str, Any] | None = None
 
     @property
     def text(self) -> str:
@@ -116,7 +116,7 @@ class Tool:
     parameters: Mapping[str, Any] | None = None
     strict: bool | None = None
     kind: str = "function"
-    extra: Mapping[str, Any] = NOTHING
+    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Request:
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None
     choices: int = 1
-    raw: Mapping[str, Any] = field(default=NOTHING, repr=False)
+    raw: Mapping[str, Any] | None = field(default=None, repr=False)
     usage_wanted: bool = False  # a stream's client asked for its usage
 
     @property

@@ -1,0 +1,124 @@
+"""What a plan reserves before anything goes out: the key's own limits for the whole request, and each seat's endpoint and model limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from catalog.roster import Model
+from health.attempt import Attempt
+from health.costs import cost_pusd, pusd
+from health.limits import Caps
+from health.reserve import Ask, Denied, Hold
+from panels.outcome import SeatResult
+from panels.plan import Plan
+from wire.conversation import Usage
+from wire.errors import CallerError
+
+DEFAULT_OUTPUT_LIMIT = 4096
+# How long after a call must have ended its permit still stands; then a sweep counts the call as lost.
+MARGIN_S = 60
+
+
+def output_limit(plan: Plan, model: Model) -> int:
+    """Tokens that an answer may have: what was asked for, else the model's own limit, else 4,096."""
+    return plan.request.output_limit or model.output_limit or DEFAULT_OUTPUT_LIMIT
+
+
+def worst_cost(plan: Plan, model: Model) -> int | None:
+    """Units: trillionths of a US dollar; None where a price is unknown."""
+    usage = Usage(input=plan.tokens, output=output_limit(plan, model))
+    return cost_pusd(usage, model.price_on(plan.asked_at.date()))
+
+
+def key_ask(plan: Plan, models: Sequence[Model], deadline_s: float) -> Ask | None:
+    """The key's limits: one request, the tokens and the worst cost of all that will be called. None where the key has no limits.
+
+    Errors: CallerError 402 `price_unknown` where a budget cannot be kept because a price is unknown.
+    """
+    caller = plan.caller
+    if not caller.is_limited:
+        return None
+    scope = f"key:{caller.key_id}"
+    holds = []
+    if caller.rpm is not None:
+        holds.append(Hold(scope, "requests", 1, Caps(minute=caller.rpm)))
+    if caller.max_parallel is not None:
+        holds.append(Hold(scope, "parallel", 1, Caps(parallel=caller.max_parallel)))
+    if caller.tpm is not None:
+        holds.append(Hold(scope, "tokens", sum(plan.tokens + output_limit(plan, m) for m in models), Caps(minute=caller.tpm)))
+    if caller.budget_usd is not None:
+        costs = {m.alias: worst_cost(plan, m) for m in models}
+        if unknown := sorted(alias for alias, cost in costs.items() if cost is None):
+            raise CallerError(
+                "price_unknown",
+                f"This key has a budget, and the price of {', '.join(unknown)} is unknown. Set it on the model, or ask with a key without a budget.",
+                status=402,
+            )
+        total = sum(costs[m.alias] or 0 for m in models)
+        holds.append(Hold(scope, "pusd", total, Caps(month=pusd(caller.budget_usd), zone=settings.BENCH_TIME_ZONE)))
+    return Ask(plan.panel, tuple(holds), plan.asked_at + timedelta(seconds=deadline_s + MARGIN_S), {"id": plan.panel, "panel": plan.panel})
+
+
+def seat_ask(plan: Plan, attempt: Attempt) -> Ask | None:
+    """An endpoint's and a model's limits for one call. None where neither has any."""
+    model, order = attempt.order.model, attempt.order
+    amount = plan.tokens + output_limit(plan, model)
+    holds = [*limit_holds(f"endpoint:{model.endpoint.id}", model.endpoint.limits, amount), *limit_holds(f"model:{model.id}", model.limits, amount)]
+    if not holds:
+        return None
+    return Ask(order.id, tuple(holds), attempt.started_at + timedelta(seconds=order.timeout_s + MARGIN_S), attempt.stub())
+
+
+def limit_holds(scope: str, limits: Mapping[str, Any], tokens: int) -> list[Hold]:
+    holds = []
+    for measure, amount in (("requests", 1), ("tokens", tokens)):
+        if caps := limits.get(measure):
+            holds.append(Hold(scope, measure, amount, Caps(minute=caps.get("minute"), day=caps.get("day"), month=caps.get("month"))))
+    if (most := limits.get("parallel")) is not None:
+        holds.append(Hold(scope, "parallel", 1, Caps(parallel=most)))
+    return holds
+
+
+# ------------------------------------------------------------------ the truth afterwards
+
+
+def seat_truth(ask: Ask, attempt: Attempt) -> dict[str, int]:
+    usage = attempt.final_usage()
+    return truth(ask, 1 if attempt.sent else 0, usage.input + usage.output, attempt.cost() or 0)
+
+
+def key_truth(ask: Ask, results: Sequence[SeatResult]) -> dict[str, int]:
+    asked = any(r.tries for r in results)
+    return truth(ask, 1 if asked else 0, sum(r.usage.input + r.usage.output for r in results), sum(r.cost_pusd or 0 for r in results))
+
+
+def truth(ask: Ask, requests: int, tokens: int, cost: int) -> dict[str, int]:
+    amounts = {"requests": requests, "tokens": tokens, "pusd": cost, "parallel": 0}
+    return {f"{h.scope}|{h.measure}": amounts[h.measure] for h in ask.holds}
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def key_refusal(denied: Denied) -> CallerError:
+    """What a caller hears whose key is at its limit. A key's own limits are never waited for."""
+    if denied.measure == "pusd":
+        return CallerError("budget_exceeded", "This key's budget for the month does not cover this request.", status=402)
+    if denied.never:
+        return CallerError("invalid_request", f"This request alone exceeds the key's limit of {denied.measure} a {denied.window}.")
+    if denied.measure == "parallel":
+        return CallerError("too_many_parallel", "This key has as many calls under way as it may have.", status=429, retry_after_s=denied.wait_s)
+    return CallerError("rate_limit_exceeded", f"This key's {denied.measure} of this {denied.window} are used up.", status=429, retry_after_s=denied.wait_s)
+
+
+def limit_message(model: Model, denied: Denied) -> str:
+    whose = f"endpoint {model.endpoint.name}" if denied.scope.startswith("endpoint:") else f"model {model.alias}"
+    if denied.window == "parallel":
+        return f"The {whose} has as many calls under way as its limit allows."
+    if denied.never:
+        return f"This call alone exceeds the limit of {denied.measure} a {denied.window} of the {whose}."
+    return f"The limit of {denied.measure} a {denied.window} of the {whose} is used up; it frees in {denied.wait_s:.0f} s."

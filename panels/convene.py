@@ -1,0 +1,154 @@
+"""The seats side by side: each on its own task, handed over as it finishes, until all have, or the quorum's grace or the panel's time is over.
+
+No database here. A task that the panel no longer waits for goes on by itself and records its answer; a caller who leaves cancels them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from access.ids import new_id
+from health.attempt import Attempt, Order
+from health.writer import Ask, DatabaseAway, Denied
+from panels import asks, record
+from panels.outcome import SeatResult, late, result_of, skipped, unasked
+from panels.plan import Plan, Seat
+from wire.errors import UpstreamError
+
+if TYPE_CHECKING:
+    from panels.gateway import Gateway
+
+OnSeat = Callable[[SeatResult], Awaitable[None]]
+
+
+def order_for(plan: Plan, seat: Seat, purpose: str, timeout_s: float, first_token_s: float, idle_s: float) -> Order:
+    assert seat.place.model is not None
+    caller = plan.caller
+    return Order(
+        id=new_id("att"),
+        call=seat.call,
+        panel=plan.panel,
+        purpose=purpose,
+        seat=seat.place.seat,
+        model=seat.place.model,
+        request=plan.request,
+        judge=caller.judge,
+        input_tokens=plan.tokens,
+        timeout_s=timeout_s,
+        collection=plan.target.collection.name if plan.target.collection else "",
+        key_id=caller.key_id,
+        key_name=caller.key_name,
+        request_id=plan.request_id,
+        first_token_s=first_token_s,
+        idle_s=idle_s,
+    )
+
+
+async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat) -> list[SeatResult]:
+    """Asks every seat of a plan, calls `on_seat` for each as it finishes, and gives all results by position.
+
+    1. reserve all seats' endpoint and model limits in one go;
+    2. start a task a seat; what is hindered is a result at once;
+    3. wait for all, or until `timeout_s`, or `grace_s` past the quorum;
+    4. what still runs is told as late, and goes on by itself.
+    """
+    collection = plan.collection
+    loop = asyncio.get_running_loop()
+    began = time.monotonic()
+    until = loop.time() + collection.timeout_s
+    results: list[SeatResult] = []
+    tasks: dict[asyncio.Task[SeatResult], Seat] = {}
+    finished = False
+    try:
+        for seat in plan.seats:
+            if seat.place.hindrance:
+                result = skipped(seat, seat.place.hindrance)
+                gateway.writer.record({"seats": [record.seat_row(plan.panel, result)]})
+                results.append(result)
+                await on_seat(result)
+            else:
+                order = order_for(plan, seat, purpose, collection.timeout_s, collection.first_token_timeout_s, collection.idle_timeout_s)
+                tasks[asyncio.create_task(sit(gateway, plan, seat, order, collection.wait_max_s))] = seat
+        pending = set(tasks)
+        graced = False
+        while pending:
+            done, pending = await asyncio.wait(pending, timeout=max(until - loop.time(), 0), return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                break
+            for task in sorted(done, key=lambda t: tasks[t].position):
+                result = task.result()
+                results.append(result)
+                await on_seat(result)
+            if collection.quorum and not graced and sum(r.answered for r in results) >= collection.quorum:
+                graced = True
+                until = min(until, loop.time() + collection.grace_s)
+        for task in pending:
+            gateway.keep(task)
+            why = f"No answer within {collection.grace_s} s of the quorum" if graced else f"No answer within {collection.timeout_s} s"
+            result = late(tasks[task], time.monotonic() - began, f"{why}; it is kept if it comes.")
+            results.append(result)
+            await on_seat(result)
+        finished = True
+    finally:
+        if not finished:  # the caller left: nothing goes on that nobody asked to
+            for task in tasks:
+                task.cancel()
+    return sorted(results, key=lambda r: r.position)
+
+
+async def sit(gateway: Gateway, plan: Plan, seat: Seat, order: Order, wait_max_s: float) -> SeatResult:
+    """One seat: its permit, its call, its record. Cancelled, it still records what had come."""
+    attempt = Attempt(order)
+    ask = asks.seat_ask(plan, attempt)
+    if ask is not None:
+        refused = await permitted(gateway, ask, attempt, wait_max_s)
+        if refused is not None:
+            result = unasked(seat, *refused)
+            gateway.writer.record({"seats": [record.seat_row(plan.panel, result)]})
+            return result
+        attempt = Attempt(order)  # the clock of a call begins when it goes out, not when it queued
+    gateway.writer.record({"begin": [attempt.stub()]})
+    try:
+        if order.request.stream:
+            await attempt.stream(gateway.upstream, swallow)
+        else:
+            await attempt.whole(gateway.upstream)
+    except UpstreamError:
+        pass  # the attempt knows
+    finally:
+        result = result_of(seat, attempt)
+        line = {"attempts": [attempt.row()], "seats": [record.seat_row(plan.panel, result)]}
+        if ask is not None:
+            line["settle"] = [{"permit": ask.id, "truth": asks.seat_truth(ask, attempt)}]
+        gateway.writer.record(line)
+    return result
+
+
+async def swallow(chunks: Sequence[object]) -> None:
+    """Seats of a panel are delivered whole, so their chunks are only noted by the attempt."""
+
+
+async def permitted(gateway: Gateway, ask: Ask, attempt: Attempt, wait_max_s: float) -> tuple[str, str, str, float | None] | None:
+    """Waits for an endpoint's and a model's limits as long as the collection allows.
+
+    Shape: None once permitted, else the seat's status, code, message and wait.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait_max_s
+    while True:
+        try:
+            reserved = await gateway.writer.reserve(None, [ask])
+        except DatabaseAway:
+            return "error", "database_unavailable", "The database cannot be reached, and this call has limits to keep.", 5.0
+        outcome = reserved.rest[0]
+        if not isinstance(outcome, Denied):
+            return None
+        if outcome.never:
+            return "error", "invalid_request", asks.limit_message(attempt.order.model, outcome), None
+        if loop.time() + outcome.wait_s > until:
+            return "rate_limited", "rate_limit_exceeded", asks.limit_message(attempt.order.model, outcome), outcome.wait_s
+        # A little late rather than a little early, and not all at once.
+        await asyncio.sleep(outcome.wait_s + 0.01)

@@ -1,0 +1,162 @@
+"""What a request will do, before anything is spent: the name resolved, the caller's rights looked at, the seats placed. Frozen, and pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from access.caller import Caller
+from access.ids import new_id
+from catalog.addresses import AddressRefused, check_image_url
+from catalog.roster import Model
+from panels.collections import Collection
+from panels.seating import Hindrance, Place, hindrance, seats
+from panels.snapshot import Snapshot
+from wire.conversation import Image, Request, Role, each_part
+from wire.errors import CallerError
+from wire.estimate import request_tokens
+
+PREFIX = "bench/"
+MODES = {":merged": "merged", ":route": "route"}
+NO_LAST_USER_TURN = "Please go on."
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a name stands for: a model (direct), or a collection in a mode."""
+
+    mode: str
+    model: Model | None = None
+    collection: Collection | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One seat of a plan, with the id of its call."""
+
+    call: str
+    position: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Shape: `request` is what every seat is sent. Units: `tokens` estimated input, `asked_at` aware UTC."""
+
+    panel: str
+    target: Target
+    caller: Caller
+    request: Request
+    request_id: str
+    tokens: int
+    asked_at: datetime
+    seed: int
+    seats: tuple[Seat, ...]
+
+    @property
+    def collection(self) -> Collection:
+        assert self.target.collection is not None
+        return self.target.collection
+
+
+def resolve(name: str, snapshot: Snapshot) -> Target:
+    """An exact alias wins, then `bench/<collection>`, then its modes. Errors: CallerError 404 `model_not_found`."""
+    if model := snapshot.models.get(name):
+        return Target("direct", model=model)
+    if name.startswith(PREFIX):
+        rest = name[len(PREFIX) :]
+        if collection := snapshot.collections.get(rest):
+            return Target("panel", collection=collection)
+        for ending, mode in MODES.items():
+            if rest.endswith(ending) and (collection := snapshot.collections.get(rest[: -len(ending)])):
+                return Target(mode, collection=collection)
+    raise CallerError("model_not_found", f"There is no model or collection {name!r}. GET /v1/models lists what can be asked.", status=404, field="model")
+
+
+def allow(caller: Caller, target: Target) -> None:
+    """Errors: CallerError 403 `not_allowed`."""
+    if target.model and not caller.may_ask_model(target.model.alias):
+        raise CallerError("not_allowed", f"This key may not ask {target.model.alias!r}.", status=403, field="model")
+    if target.collection and not caller.may_ask_collection(target.collection.name):
+        raise CallerError("not_allowed", f"This key may not ask the collection {target.collection.name!r}.", status=403, field="model")
+
+
+def check_images(request: Request) -> None:
+    """No image is fetched here, and no provider is sent to fetch one that lies inside somebody's network."""
+    for message in request.messages:
+        for part in each_part(message.parts):
+            if isinstance(part, Image) and part.url:
+                try:
+                    check_image_url(part.url)
+                except AddressRefused as error:
+                    raise CallerError("invalid_request", f"An image's address is refused: {error}", field="messages") from None
+
+
+def check_panel(request: Request) -> None:
+    """What a panel cannot do is refused, with what to do instead."""
+    if request.tools:
+        raise CallerError(
+            "tools_need_route", "A panel answers with text and takes no tools. Ask for bench/<collection>:route, one member with its tools.", field="tools"
+        )
+    if request.choices > 1:
+        raise CallerError("invalid_request", "A panel gives one answer a seat: n must be 1. Ask again for more, or seat a model twice.", field="n")
+
+
+def plan_panel(
+    request: Request,
+    target: Target,
+    caller: Caller,
+    snapshot: Snapshot,
+    last_seated: Mapping[str, datetime],
+    request_id: str,
+    now: datetime,
+    seed: int | None = None,
+) -> Plan:
+    """Places the seats. `request` already ends with a user turn. Errors: CallerError 400 where no seat can take it."""
+    assert target.collection is not None
+    tokens = request_tokens(request)
+    seed = random.SystemRandom().getrandbits(53) if seed is None else seed
+
+    def check(model: Model) -> Hindrance | None:
+        return hindrance(model, request, tokens, snapshot.rest_of(model, now))
+
+    placed = seats(target.collection, snapshot.models, last_seated, seed, check)
+    return Plan(
+        panel=new_id("pan"),
+        target=target,
+        caller=caller,
+        request=request,
+        request_id=request_id,
+        tokens=tokens,
+        asked_at=now,
+        seed=seed,
+        seats=tuple([Seat(new_id("call"), i, p) for i, p in enumerate(placed)]),
+    )
+
+
+def plan_direct(request: Request, target: Target, caller: Caller, snapshot: Snapshot, request_id: str, now: datetime) -> Plan:
+    """One model by its alias. Errors: CallerError where the model cannot take the request."""
+    model = target.model
+    assert model is not None
+    tokens = request_tokens(request)
+    rest = snapshot.rest_of(model, now)
+    hindered = hindrance(model, request, tokens, rest)
+    if hindered:
+        raise refusal(hindered, now)
+    place = Place(model.alias, model, "direct")
+    return Plan(new_id("pan"), target, caller, request, request_id, tokens, now, 0, (Seat(new_id("call"), 0, place),))
+
+
+def refusal(hindered: Hindrance, now: datetime) -> CallerError:
+    """What a caller hears of the one model, or of the last of several, that cannot take the request."""
+    if hindered.code == "resting" and hindered.until:
+        return CallerError("rate_limit_exceeded", hindered.message, status=429, retry_after_s=(hindered.until - now).total_seconds())
+    if hindered.code == "retired":
+        return CallerError("upstream_error", hindered.message, status=502)
+    return CallerError("context_too_small" if hindered.code == "context_too_small" else "invalid_request", hindered.message, field="messages")
+
+
+def ends_with_user(request: Request) -> bool:
+    return request.messages[-1].role is Role.USER

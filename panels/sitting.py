@@ -1,0 +1,218 @@
+"""A panel from its first seat to its last line: the seats' answers side by side, or merged into one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from access.ids import new_id
+from catalog.roster import Model
+from health.attempt import Attempt
+from health.writer import Ask
+from panels import asks, merge, outcome, plan, record
+from panels.convene import convene, order_for, permitted
+from panels.outcome import SeatResult
+from panels.plan import Plan, Seat, Target
+from panels.seating import Place
+from panels.turn import Stream, Turn, release, reserve, upstream_time
+from wire.conversation import Chunk, Reply, Request, Stop, Text
+from wire.dialects import Answer
+from wire.errors import CallerError, UpstreamError
+
+
+async def panel(turn: Turn, target: Target) -> None:
+    """Every member and the explorers answer; merged, one more writes one answer from all."""
+    collection = target.collection
+    assert collection is not None
+    plan.check_panel(turn.request)
+    if not plan.ends_with_user(turn.request):
+        turn.request = turn.dialect.with_user_turn(turn.request, plan.NO_LAST_USER_TURN)
+    seated = await turn.gateway.last_seated() if collection.explorers else {}
+    planned = plan.plan_panel(turn.request, target, turn.caller, turn.snapshot, seated, turn.request_id, datetime.now(UTC))
+    turn.panel = planned.panel
+    hindrances = [s.place.hindrance for s in planned.seats if s.place.hindrance]
+    if len(hindrances) == len(planned.seats):
+        if not planned.seats:
+            raise CallerError("invalid_request", f"The collection {collection.name!r} has no members and no explorers to seat.", field="model")
+        raise outcome.failure([outcome.skipped(s, s.place.hindrance) for s in planned.seats if s.place.hindrance], planned.asked_at, hindrances)
+    models = [s.place.model for s in planned.seats if s.place.model and not s.place.hindrance]
+    if target.mode == "merged" and (candidates := mergers(turn, planned)):
+        models.append(max(candidates, key=lambda m: asks.worst_cost(planned, m) or 0))
+    ask = asks.key_ask(planned, models, collection.timeout_s * (2 if target.mode == "merged" else 1) + collection.wait_max_s)
+    await reserve(turn, ask)
+    writer = turn.gateway.writer
+    writer.record({"begin": [{"id": planned.panel, "panel": planned.panel}], **record.begun(planned, target.mode, turn.dialect.name)})
+    turn.gateway.note_seated([m.alias for m in models])
+    sitting = Sitting(turn, planned, ask)
+    try:
+        await sitting.run()
+    finally:
+        sitting.close()
+
+
+def mergers(turn: Turn, planned: Plan) -> list[Model]:
+    """Who may write the merged answer, in order: the collection's mergers, else its members."""
+    collection = planned.collection
+    names = collection.mergers or tuple(a for a in dict.fromkeys(collection.members) if (m := turn.snapshot.models.get(a)) and not m.ad_hoc)
+    now = datetime.now(UTC)
+    return [m for a in dict.fromkeys(names) if (m := turn.snapshot.models.get(a)) and not m.retired and not turn.snapshot.rest_of(m, now)]
+
+
+class Sitting:
+    """One panel from its first seat to its last line."""
+
+    def __init__(self, turn: Turn, planned: Plan, ask: Ask | None) -> None:
+        self.turn, self.plan, self.ask = turn, planned, ask
+        self.mode = planned.target.mode
+        self.results: list[SeatResult] = []
+        self.merge_order: list[str] | None = None
+        self.why = ""
+        self.status = "failed"
+        self.closed = False
+        self.wrote_text = False
+        request = turn.request
+        self.writer = turn.dialect.stream_writer(request, new_id("chatcmpl"), int(planned.asked_at.timestamp())) if request.stream else None
+        self.stream = Stream(turn, self.writer) if self.writer else None
+
+    async def run(self) -> None:
+        if self.stream and self.writer:
+            await self.stream.begin()
+            await self.turn.out.write(self.writer.start())
+        with upstream_time(self.turn):
+            await convene(self.turn.gateway, self.plan, self.mode, self.on_seat)
+            if not any(r.answered for r in self.results):
+                await self.nobody()
+                return
+            if self.mode == "merged":
+                await self.merged()
+        self.status = "degraded" if self.why else outcome.panel_status(self.results)
+        await self.finish()
+
+    async def on_seat(self, result: SeatResult) -> None:
+        self.results.append(result)
+        if self.mode == "panel":
+            await self.say(outcome.seat_text(result))
+
+    async def say(self, text: str) -> None:
+        """One whole piece of text to a streaming caller, apart from the one before it."""
+        if self.writer:
+            await self.turn.out.write(self.writer.chunk(Chunk(text=f"\n\n{text}" if self.wrote_text else text)))
+            self.wrote_text = True
+
+    async def nobody(self) -> None:
+        """No seat answered: the request fails, with the stream's own error event where one has begun."""
+        error = outcome.failure(self.results, self.plan.asked_at)
+        self.close()
+        if self.writer:
+            await self.turn.out.write(self.writer.error(error))
+            await self.turn.out.end()
+            return
+        raise error
+
+    # ------------------------------------------------------------------ merging
+
+    async def merged(self) -> None:
+        """One answer alone is returned as its seat's; else the mergers are tried in order; else side by side, and said so."""
+        answers = merge.shuffled([r for r in self.results if r.answered], self.plan.seed)
+        if len(answers) == 1:
+            await self.side_by_side("" if len(self.results) == 1 else "only one seat answered, so there was nothing to merge")
+            return
+        self.merge_order = [r.call for r in answers]
+        request = merge.merge_request(self.plan, answers, self.plan.collection.merge_prompt)
+        for model in mergers(self.turn, self.plan):
+            result, wrote = await self.ask_merger(model, request)
+            self.results.append(result)
+            if result.answered and result.status in ("ok", "truncated"):
+                self.merged_text = result.text.strip()
+                await self.say(merge.key_of_labels(answers))
+                return
+            if wrote:
+                break  # half a merged answer has been read: another would contradict it
+        await self.side_by_side("unmerged: no merger answered")
+
+    async def ask_merger(self, model: Model, request: Request) -> tuple[SeatResult, bool]:
+        """Lets one merger write. Shape: its seat, and whether the caller has read any of it."""
+        collection = self.plan.collection
+        seat = Seat(new_id("call"), len(self.results), Place(model.alias, model, "merger"))
+        planned = replace(self.plan, request=request, tokens=plan.request_tokens(request))
+        order = order_for(planned, seat, "merged", collection.timeout_s, collection.first_token_timeout_s, collection.idle_timeout_s)
+        attempt = Attempt(order)
+        writer = self.turn.gateway.writer
+        seat_ask = asks.seat_ask(planned, attempt)
+        if seat_ask is not None:
+            refused = await permitted(self.turn.gateway, seat_ask, attempt, collection.wait_max_s)
+            if refused is not None:
+                return outcome.unasked(seat, *refused), False
+            attempt = Attempt(order)
+        writer.record({"begin": [attempt.stub()], "seats": [record.running_seat(self.plan.panel, seat.call, seat.position, model.alias, "merger")]})
+        wrote = False
+
+        async def sink(chunks: list[Chunk]) -> None:
+            nonlocal wrote
+            if self.writer and (text := "".join(c.text for c in chunks)):
+                wrote = self.wrote_text = True
+                await self.turn.out.write(self.writer.chunk(Chunk(text=text)))
+
+        try:
+            if request.stream:
+                await attempt.stream(self.turn.gateway.upstream, sink)
+            else:
+                await attempt.whole(self.turn.gateway.upstream)
+        except UpstreamError:
+            pass  # the attempt knows
+        finally:
+            result = outcome.result_of(seat, attempt)
+            line: dict[str, Any] = {"attempts": [attempt.row()], "seats": [record.seat_row(self.plan.panel, result)]}
+            if seat_ask is not None:
+                line["settle"] = [{"permit": seat_ask.id, "truth": asks.seat_truth(seat_ask, attempt)}]
+            writer.record(line)
+        return result, wrote
+
+    merged_text: str = ""
+
+    async def side_by_side(self, why: str) -> None:
+        self.why = why
+        for result in sorted((r for r in self.results if r.seat != "merger"), key=lambda r: r.position):
+            await self.say(outcome.seat_text(result))
+
+    # ------------------------------------------------------------------ the end
+
+    async def finish(self) -> None:
+        seconds = time.monotonic() - self.turn.began
+        bench = outcome.bench_data(self.plan, self.mode, self.status, self.results, seconds)
+        if self.why:
+            bench["reason"] = self.why
+        usage = outcome.total_usage(self.results)
+        self.close()
+        if self.writer:
+            if line := outcome.degraded_line(self.results, self.why):
+                await self.say(line)
+            await self.turn.out.write(self.writer.finish(usage, bench))
+            await self.turn.out.end()
+            return
+        reply = Reply((Text(self.text()),), Stop.END, "stop", usage)
+        answer = Answer(new_id("chatcmpl"), self.turn.request.model, int(self.plan.asked_at.timestamp()), reply, usage, bench)
+        await self.turn.reply(self.turn.dialect.write_reply(answer))
+
+    def text(self) -> str:
+        seats = [r for r in self.results if r.seat != "merger"]
+        if not self.merged_text:
+            return outcome.panel_text(seats, self.why)
+        line = outcome.degraded_line(self.results)
+        order = {call: i for i, call in enumerate(self.merge_order or [])}
+        answers = sorted((r for r in seats if r.call in order), key=lambda r: order[r.call])
+        return "\n\n".join([*([line] if line else []), self.merged_text, merge.key_of_labels(answers)])
+
+    def close(self) -> None:
+        """Writes the panel's end, once; also when the caller has left in the middle."""
+        if self.stream:
+            self.stream.stop()
+        if self.closed:
+            return
+        self.closed = True
+        seconds = time.monotonic() - self.turn.began
+        line = record.ended(self.plan.panel, self.status, seconds, self.merge_order)
+        settled = release(self.turn, self.ask, self.results)
+        self.turn.gateway.writer.record({**line, **(settled or {"over": [self.plan.panel]})})

@@ -1,0 +1,130 @@
+"""One request under way: what all steps of the road share, the way back to the caller, and what a streamed reply does by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.conf import settings
+
+from access.caller import Caller
+from health.writer import Ask, DatabaseAway, Denied
+from panels import asks
+from panels.gateway import Gateway
+from panels.outcome import SeatResult
+from panels.snapshot import Snapshot
+from wire.conversation import Request
+from wire.dialects import Dialect, StreamWriter
+from wire.errors import CallerError
+
+
+class Out(Protocol):
+    """The way back to the caller. Errors: whatever the transport raises when the caller has left."""
+
+    started: bool
+    last_write: float
+
+    async def start(self, status: int, headers: Sequence[tuple[str, str]], content_type: str) -> None: ...
+    async def write(self, data: bytes) -> None: ...
+    async def end(self) -> None: ...
+    async def whole(self, status: int, headers: Sequence[tuple[str, str]], body: Any, content_type: str = ...) -> None: ...
+
+
+@dataclass(slots=True)
+class Turn:
+    """One request on the road, with all that its steps share. `upstream_s` is the time spent waiting for providers."""
+
+    gateway: Gateway
+    dialect: Dialect
+    caller: Caller
+    request: Request
+    snapshot: Snapshot
+    request_id: str
+    out: Out
+    began: float
+    upstream_s: float = 0.0
+    panel: str = ""
+
+    def headers(self, **more: str) -> list[tuple[str, str]]:
+        overhead_ms = max(0.0, (time.monotonic() - self.began - self.upstream_s) * 1000)
+        found = [("x-bench-overhead-ms", f"{overhead_ms:.2f}")]
+        if self.panel:
+            found.append(("x-bench-panel", self.panel))
+        return found + [(k.replace("_", "-"), v) for k, v in more.items()]
+
+    async def reply(self, body: dict[str, Any], **more: str) -> None:
+        await self.out.whole(200, self.headers(**more), body)
+
+
+@contextmanager
+def upstream_time(turn: Turn) -> Iterator[None]:
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        turn.upstream_s += time.monotonic() - began
+
+
+class Stream:
+    """Headers and keepalives of one streamed reply: what has to happen by itself while the road waits for a provider."""
+
+    def __init__(self, turn: Turn, writer: StreamWriter) -> None:
+        self.turn, self.writer, self.out = turn, writer, turn.out
+        self.timer: asyncio.TimerHandle | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    async def begin(self, **more: str) -> None:
+        headers = [*self.turn.headers(**more), ("cache-control", "no-cache"), ("x-accel-buffering", "no")]
+        await self.out.start(200, headers, self.writer.content_type)
+        self.watch()
+
+    def begin_late(self, more: dict[str, str]) -> None:
+        """Sends the headers after 10 s where nothing else did."""
+        loop = asyncio.get_running_loop()
+        self.timer = loop.call_later(settings.HEADERS_WITHIN_S, self.alone, more)
+
+    def alone(self, more: dict[str, str]) -> None:
+        if not self.out.started:
+            more = {k: v for k, v in more.items() if k not in ("x_bench_model", "x_bench_call", "x_bench_attempts")}
+            self.task = asyncio.get_running_loop().create_task(self.begin_and_say(more))
+
+    async def begin_and_say(self, more: dict[str, str]) -> None:
+        await self.begin(**more)
+        await self.out.write(self.writer.keepalive())
+
+    def watch(self) -> None:
+        """One timer a stream that looks now and then, instead of one a chunk."""
+        if self.timer:
+            self.timer.cancel()
+        self.timer = asyncio.get_running_loop().call_later(settings.KEEPALIVE_S / 2, self.look)
+
+    def look(self) -> None:
+        if time.monotonic() - self.out.last_write >= settings.KEEPALIVE_S / 2:
+            self.task = asyncio.get_running_loop().create_task(self.out.write(self.writer.keepalive()))
+        self.watch()
+
+    def stop(self) -> None:
+        if self.timer:
+            self.timer.cancel()
+        self.timer = None
+
+
+async def reserve(turn: Turn, ask: Ask | None) -> None:
+    """The key's own limits, for the whole request. Errors: CallerError 402, 429 or 503."""
+    if ask is None:
+        return
+    try:
+        reserved = await turn.gateway.writer.reserve(ask, [])
+    except DatabaseAway:
+        raise CallerError("database_unavailable", "The database cannot be reached, and this key has limits to keep.", status=503, retry_after_s=5) from None
+    if isinstance(reserved.first, Denied):
+        raise asks.key_refusal(reserved.first)
+
+
+def release(turn: Turn, ask: Ask | None, results: Sequence[SeatResult]) -> dict[str, Any]:
+    """What settles the key's permit."""
+    return {"settle": [{"permit": ask.id, "truth": asks.key_truth(ask, results)}]} if ask else {}

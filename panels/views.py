@@ -1,0 +1,193 @@
+"""The gateway's views: who may call, what was asked, and the road. DRF view classes, called by the lean ASGI entry, async end to end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from django.conf import settings
+from rest_framework import exceptions
+from rest_framework.request import Request as DrfRequest
+from rest_framework.views import APIView
+
+from access.auth import KeyAuthentication, LoopbackAuthentication, MayAsk, as_caller_error
+from access.caller import Caller
+from panels.gateway import Gateway
+from panels.serve import serve
+from panels.snapshot import Snapshot
+from panels.turn import Turn
+from wire import dialects, model_list
+from wire.errors import CallerError
+from wire.jsontext import parse_body
+from wire.model_list import Listing
+
+
+class GatewayView(APIView):
+    """What all of the gateway's views share. `request` is the lean entry's, with `gateway`, `snapshot`, `keyring`, `out` and `read_body`.
+
+    Errors: CallerError, which the entry writes in `dialect`'s shape.
+    """
+
+    authentication_classes = [KeyAuthentication, LoopbackAuthentication]
+    permission_classes = [MayAsk]
+    dialect: dialects.Dialect = dialects.get("openai-chat")
+
+    async def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
+        # DRF's own steps of the same names, without its content negotiation: that answers 406 to `Accept: text/event-stream`.
+        asked = DrfRequest(request, authenticators=self.get_authenticators())
+        try:
+            self.perform_authentication(asked)
+            self.check_permissions(asked)
+        except exceptions.APIException as error:
+            raise as_caller_error(error) from None
+        caller = asked.user
+        assert isinstance(caller, Caller)
+        await self.answer(request, caller, *args, **kwargs)
+
+    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError
+
+
+class AskView(GatewayView):
+    """A dialect's asking paths, in every mode."""
+
+    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+        if "model=" in request.META["QUERY_STRING"]:
+            raise CallerError("invalid_request", "The model is named in the body; a model in the query string is refused.", field="model")
+        began = time.monotonic()
+        asked = self.dialect.read_request(parse_body(await request.read_body()), request.path)
+        gateway: Gateway = request.gateway
+        turn = Turn(gateway, self.dialect, caller, asked, request.snapshot, request.request_id, request.out, began)
+        request.turn = turn
+        await serve(turn)
+
+
+class LaterView(GatewayView):
+    """A path of the contract whose feature is not built yet: it says so, and nothing else."""
+
+    feature = ""
+
+    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+        raise CallerError("not_implemented", f"{self.feature} is not here yet. POST /v1/chat/completions answers in OpenAI's chat format.", status=501)
+
+
+# ------------------------------------------------------------------ what can be asked
+
+
+def listings(snapshot: Snapshot, caller: Caller) -> list[Listing]:
+    """Every name that a caller may ask for: models that are not retired, and collections in each mode."""
+    found = []
+    for collection in sorted(snapshot.collections.values(), key=lambda c: c.name):
+        if caller.may_ask_collection(collection.name):
+            members = [m for a in collection.members if (m := snapshot.models.get(a)) and not m.retired]
+            window = max((m.context_window or 0 for m in members), default=0)
+            vision = any(m.facts.get("vision") for m in members)
+            tools = any(m.facts.get("tools") for m in members)
+            for ending in ("", ":merged", ":route"):
+                found.append(Listing(f"bench/{collection.name}{ending}", "benchwarmers", 0, window, 0, tools and ending == ":route", vision))
+    for model in sorted(snapshot.models.values(), key=lambda m: m.alias):
+        if not model.retired and caller.may_ask_model(model.alias):
+            facts = model.facts
+            found.append(
+                Listing(
+                    model.alias, model.endpoint.name, 0, model.context_window or 0, model.output_limit or 0, bool(facts.get("tools")), bool(facts.get("vision"))
+                )
+            )
+    return found
+
+
+class ModelsView(GatewayView):
+    """`GET /v1/models` and `/v1/models/<name>`, in the shape that the caller's headers tell."""
+
+    prefix = "/v1/models"
+    shapes: Sequence[tuple[str, Callable[..., Any], Callable[..., Any]]] = (
+        ("HTTP_ANTHROPIC_VERSION", model_list.anthropic, model_list.anthropic_one),
+        ("HTTP_X_GOOG_API_KEY", model_list.gemini, model_list.gemini_one),
+        ("", model_list.openai, model_list.openai_one),
+    )
+
+    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+        every = listings(request.snapshot, caller)
+        many, one = next((many, one) for header, many, one in self.shapes if not header or header in request.META)
+        name = unquote(request.raw_path[len(self.prefix) :].lstrip("/"))
+        if not name:
+            await request.out.whole(200, [], many(every))
+            return
+        await request.out.whole(200, [], one(named(every, name.removeprefix("models/"))))
+
+
+def named(every: Sequence[Listing], name: str) -> Listing:
+    found = next((i for i in every if i.name == name), None)
+    if found is None:
+        raise CallerError("model_not_found", f"There is no model or collection {name!r} that you may ask.", status=404, field="model")
+    return found
+
+
+class GeminiModelsView(ModelsView):
+    prefix = "/v1beta/models"
+    shapes = (("", model_list.gemini, model_list.gemini_one),)
+
+
+class OllamaTagsView(GatewayView):
+    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+        await request.out.whole(200, [], model_list.ollama(listings(request.snapshot, caller)))
+
+
+class OllamaShowView(GatewayView):
+    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+        body = parse_body(await request.read_body())
+        name = (body.get("model") or body.get("name")) if isinstance(body, dict) else None
+        if not isinstance(name, str):
+            raise CallerError("invalid_request", "model must be a string.", field="model")
+        every = listings(request.snapshot, caller)
+        await request.out.whole(200, [], model_list.ollama_show(named(every, name)))
+
+
+class OllamaVersionView(GatewayView):
+    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+        await request.out.whole(200, [], {"version": settings.VERSION})
+
+
+# ------------------------------------------------------------------ which view answers a path
+
+
+def later(name: str) -> type[LaterView]:
+    return type(f"Later{''.join(c for c in name if c.isalnum())}", (LaterView,), {"feature": name})
+
+
+def exact_paths() -> dict[tuple[str, str], type[GatewayView]]:
+    """Method and path to view: each dialect's own paths, then the lists."""
+    found: dict[tuple[str, str], type[GatewayView]] = {
+        ("POST", "/v1/responses"): later("The Responses format"),
+        ("POST", "/v1/messages"): later("The Anthropic Messages format"),
+        ("POST", "/v1/messages/count_tokens"): later("The Anthropic Messages format"),
+        ("POST", "/api/chat"): later("The Ollama format"),
+        ("POST", "/api/generate"): later("The Ollama format"),
+        ("POST", "/mcp"): later("MCP"),
+        ("POST", "/v1/mcp"): later("MCP"),
+        ("GET", "/v1/models"): ModelsView,
+        ("GET", "/v1beta/models"): GeminiModelsView,
+        ("GET", "/api/tags"): OllamaTagsView,
+        ("POST", "/api/show"): OllamaShowView,
+        ("GET", "/api/version"): OllamaVersionView,
+    }
+    for dialect in dialects.every():
+        for route in dialect.routes:
+            if not route.prefix:
+                found[route.method, route.path] = type(f"{type(dialect).__name__}Ask", (AskView,), {"dialect": dialect})
+    return found
+
+
+def prefixes() -> list[tuple[str, str, type[GatewayView]]]:
+    """Method, path prefix and view, longest first where one is inside another."""
+    return [
+        ("GET", "/v1/models/", ModelsView),
+        ("GET", "/v1beta/models/", GeminiModelsView),
+        ("POST", "/v1beta/models/", later("The Gemini format")),
+        ("POST", "/v1/models/", later("The Gemini format")),
+        ("POST", "/models/", later("The Gemini format")),
+        ("GET", "/v1/responses/", later("The Responses format")),
+        ("DELETE", "/v1/responses/", later("The Responses format")),
+    ]
