@@ -1,0 +1,229 @@
+"""Reservations: what a call may use up is entered in its meters before it goes out, and settled to the truth when it is over.
+
+All of it happens inside a transaction of the caller's; every statement takes its rows in key order, so that two of them never wait for
+each other in a circle.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from health.database import Database
+from health.limits import Caps, Meter, Refused, admit, decode, encode, settle
+from health.lines import Settle, Whole
+
+# Measures. A meter's row is named "scope|measure".
+REQUESTS, TOKENS, PUSD = "requests", "tokens", "pusd"
+REPEATS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One amount on one meter. Shape: `scope` as in key:7, endpoint:3, model:12. Units: pusd are trillionths of a US dollar."""
+
+    scope: str
+    measure: str
+    amount: int
+    caps: Caps
+
+    @property
+    def meter(self) -> str:
+        return f"{self.scope}|{self.measure}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One reservation, all or nothing. Shape: `id` is that of the attempt or the request it is for; `stub` as in a line's `begin`."""
+
+    id: str
+    holds: tuple[Hold, ...]
+    expires_at: datetime
+    stub: Mapping[str, Any] | Whole
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """A reservation that stands until a line settles it, or a sweep does after `expires_at`."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """What was in the way. Shape: `window` is minute, day, month or parallel; `never`: the amount alone exceeds a cap. Units: `wait_s` seconds."""
+
+    scope: str
+    measure: str
+    window: str
+    wait_s: float
+    never: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The answer to a request's reservations. Shape: `rest` in the order asked; all denied where `first` was."""
+
+    first: Permit | Denied | None
+    rest: tuple[Permit | Denied, ...]
+    roster_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one request asks for: its key's own limits first, without which the rest is not even looked at."""
+
+    first: Ask | None
+    rest: Sequence[Ask]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A permit's row as far as settling it needs."""
+
+    meter: str
+    amount: int
+    windows: Sequence[str]
+    made_ms: int
+
+
+def work_off(db: Database, settles: Sequence[Settle], requests: Sequence[Request]) -> list[Reserved]:
+    """Settles, then reserves, in as few statements as that takes."""
+    ended = taken(db, settles) if settles else []
+    wanted = {held.meter for held, _ in ended}
+    for request in requests:
+        for ask in (request.first, *request.rest):
+            if ask:
+                wanted.update(hold.meter for hold in ask.holds)
+    meters, version = locked(db, sorted(wanted), with_version=bool(requests))
+    now_ms = time.time_ns() // 1_000_000  # once the locks are held, so that entries come in order
+    changed: set[str] = set()
+    for held, truth in ended:
+        if meter := meters.get(held.meter):
+            meters[held.meter] = settle(meter, held.windows, held.amount, truth, held.made_ms, now_ms)
+            changed.add(held.meter)
+    permits: list[tuple[Any, ...]] = []
+    answers = [reserved(request, version, meters, changed, permits, now_ms) for request in requests]
+    if changed:
+        write(db, {name: meters[name] for name in sorted(changed)})
+    if permits:
+        insert(db, permits)
+    return answers
+
+
+def reserved(request: Request, version: int, meters: dict[str, Meter], changed: set[str], permits: list[tuple[Any, ...]], now_ms: int) -> Reserved:
+    """Answers one request from the meters as they are now, and changes them."""
+
+    def one(ask: Ask) -> Permit | Denied:
+        after: dict[str, Meter] = {}
+        holds: list[tuple[str, int, tuple[str, ...]]] = []
+        for hold in ask.holds:
+            name = hold.meter
+            answer = admit(after.get(name) or meters[name], hold.caps, hold.amount, now_ms)
+            if isinstance(answer, Refused):
+                return Denied(hold.scope, hold.measure, answer.window, answer.wait_s, answer.never)
+            after[name] = answer.meter
+            holds.append((name, hold.amount, answer.windows))
+        meters.update(after)
+        changed.update(after)
+        permits.append((ask.id, ask.expires_at, orjson.dumps([now_ms, holds]).decode(), orjson.dumps(ask.stub).decode()))
+        return Permit(ask.id)
+
+    first = one(request.first) if request.first else None
+    if isinstance(first, Denied):
+        return Reserved(first, tuple(first for _ in request.rest), version)
+    return Reserved(first, tuple(one(ask) for ask in request.rest), version)
+
+
+# ------------------------------------------------------------------ the statements
+
+
+def taken(db: Database, settles: Sequence[Settle]) -> list[tuple[Held, int]]:
+    """Takes permits away, which happens to each of them once, and says what was really used of what each of them held."""
+    by_id = {one["permit"]: one for one in settles}
+    rows = db.all(f"DELETE FROM health_permit WHERE {db.among('id')} RETURNING id, holds", [db.listed(sorted(by_id))])  # noqa: S608
+    found: list[tuple[Held, int]] = []
+    for permit, text in rows:
+        one = by_id[permit]
+        made_ms, holds = orjson.loads(text)
+        sums = panel_sums(db, one["panel"]) if "panel" in one else None
+        for name, amount, windows in holds:
+            found.append((Held(name, amount, windows, made_ms), truth_of(one, name, amount, sums)))
+    return found
+
+
+def truth_of(one: Settle, name: str, amount: int, sums: Mapping[str, int] | None) -> int:
+    """What was used of one hold."""
+    if "panel" in one:
+        if sums is None:
+            return 0 if one.get("unused") else amount
+        return sums.get(name.rpartition("|")[2], amount)
+    if one.get("unused"):
+        return 0
+    return one.get("truth", {}).get(name, amount)
+
+
+def panel_sums(db: Database, panel: str) -> Mapping[str, int] | None:
+    """What a panel's rows sum up to; None where there are none."""
+    query = "SELECT COUNT(*), SUM(input_tokens + output_tokens), SUM(cost_pusd) FROM health_attempt WHERE panel = %s"
+    count, tokens, pusd = db.all(query, [panel])[0]
+    return {TOKENS: int(tokens), PUSD: int(pusd or 0)} if count else None
+
+
+def locked(db: Database, names: Sequence[str], *, with_version: bool) -> tuple[dict[str, Meter], int]:
+    """Reads meters, locked against others until the transaction ends, and the roster's version with them."""
+    version = 0
+    if not db.is_postgresql:
+        # The whole database is this transaction's own.
+        if with_version and (rows := db.all("SELECT version FROM access_rosterversion")):
+            version = rows[0][0]
+        if not names:
+            return {}, version
+        rows = db.all(f"SELECT scope, state FROM health_meter WHERE {db.among('scope')}", [db.listed(names)])  # noqa: S608
+        found = {name: decode(state) for name, state in rows}
+        return {name: found.get(name) or Meter() for name in names}, version
+    if not names:
+        if with_version and (rows := db.all("SELECT version FROM access_rosterversion")):
+            version = rows[0][0]
+        return {}, version
+    query = (
+        "SELECT scope, state, (SELECT version FROM access_rosterversion LIMIT 1) FROM health_meter"
+        " WHERE scope = ANY(%s) ORDER BY scope FOR UPDATE OF health_meter"
+    )
+    for _ in range(REPEATS):
+        rows = db.all(query, [list(names)])
+        if len(rows) == len(names):
+            return {name: decode(state) for name, state, _ in rows}, rows[0][2] or 0
+        # A missing row cannot be locked. It may be missing once more where a sweep deletes it just now.
+        db.run("INSERT INTO health_meter (scope, state) SELECT unnest(%s::text[]), '' ON CONFLICT (scope) DO NOTHING", [list(names)])
+    raise RuntimeError("Meters vanish as fast as they are made.")
+
+
+def write(db: Database, meters: Mapping[str, Meter]) -> None:
+    """Writes meters back."""
+    rows = [(name, encode(meter)) for name, meter in meters.items()]
+    if db.is_postgresql:
+        query = "UPDATE health_meter SET state = new.state FROM unnest(%s::text[], %s::text[]) AS new (scope, state) WHERE health_meter.scope = new.scope"
+        db.run(query, [[name for name, _ in rows], [state for _, state in rows]])
+    else:
+        db.many("INSERT INTO health_meter (scope, state) VALUES (%s, %s) ON CONFLICT (scope) DO UPDATE SET state = excluded.state", rows)
+
+
+def insert(db: Database, permits: Iterable[tuple[Any, ...]]) -> None:
+    """Writes permits."""
+    rows = [(name, as_column(db, expires_at), holds, stub) for name, expires_at, holds, stub in permits]
+    if db.is_postgresql:
+        query = "INSERT INTO health_permit (id, expires_at, holds, attempt) SELECT * FROM unnest(%s::text[], %s::timestamptz[], %s::text[], %s::text[])"
+        db.run(query, [list(column) for column in zip(*rows, strict=True)])
+    else:
+        db.many("INSERT INTO health_permit (id, expires_at, holds, attempt) VALUES (%s, %s, %s, %s)", rows)
+
+
+def as_column(db: Database, when: datetime) -> Any:
+    """A time as Django keeps it: SQLite's is a text without a zone."""
+    return when if db.is_postgresql else str(when.astimezone(UTC).replace(tzinfo=None))
