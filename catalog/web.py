@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
 import requests
 import requests.adapters
 import urllib3
+from django.conf import settings
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError, NewConnectionError
@@ -127,8 +128,8 @@ def proxies_for(url: str, named: bool) -> dict[str, str]:
     """The environment's proxy, for public hosts only: a private one is not to be told to a proxy, which could not reach it either."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    proxy = getproxies().get(parts.scheme) or getproxies().get("all")
-    if not proxy or proxy_bypass(host) or addresses.literal(host) is not None or addresses.is_local_name(host):
+    proxy = settings.PROXIES.get(parts.scheme)
+    if not proxy or proxy_bypass_environment(host, settings.PROXIES) or addresses.literal(host) is not None or addresses.is_local_name(host):
         return {}
     if named:
         try:
