@@ -1,0 +1,54 @@
+"""The server's command line, kept warm: reads orders as JSON lines and runs them as `manage.py` would, without its start-up each time.
+
+{"argv": ["roster", "load", "x.yaml"]}      → {"code": 0, "out": "…"}
+{"rows": "health.Attempt", "where": {…}}    → {"rows": [{…}]}: what the database holds
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchwarmers.settings")
+    import django
+
+    django.setup()
+    for line in sys.stdin:
+        order = json.loads(line)
+        answer = run(order["argv"]) if "argv" in order else rows(order["rows"], order.get("where", {}))
+        answers.write(json.dumps(answer, default=str) + "\n")
+        answers.flush()
+
+
+def run(argv: list[str]) -> dict[str, Any]:
+    from django.core.management import CommandError, call_command
+
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        try:
+            call_command(*argv, stdout=out, stderr=out)
+        except CommandError as error:
+            return {"code": 1, "out": f"{out.getvalue()}{error}"}
+        except SystemExit as end:
+            return {"code": end.code if isinstance(end.code, int) else 1, "out": f"{out.getvalue()}{'' if isinstance(end.code, int) else end.code}"}
+    return {"code": 0, "out": out.getvalue()}
+
+
+def rows(label: str, where: dict[str, Any]) -> dict[str, Any]:
+    from django.apps import apps
+    from django.db import close_old_connections
+
+    close_old_connections()
+    return {"rows": list(apps.get_model(label).objects.filter(**where).values())}
+
+
+if __name__ == "__main__":
+    main()
