@@ -104,14 +104,24 @@ def revoke(key: Key, actor: str, reason: str = "") -> None:
     key.refresh_from_db(fields=["revoked_at"])
 
 
+def refuse_taken_name(name: str) -> None:
+    """Errors: FieldError where a live key has the name: two could not be told apart in an address or as a judge. For forms, before they write."""
+    if Key.objects.filter(name=name, revoked_at=None).exists():
+        raise name_taken()
+
+
 @contextmanager
 def name_kept_unique() -> Iterator[None]:
-    """Two live keys of one name could not be told apart in an address or as a judge; the database holds that, also against two at once."""
+    """Says the same when the database finds it, which it does for two at once too."""
     try:
         with transaction.atomic():
             yield
     except IntegrityError:
-        raise FieldError("name", "is the name of another key. Choose another, or revoke that key first.") from None
+        raise name_taken() from None
+
+
+def name_taken() -> FieldError:
+    return FieldError("name", "is the name of another key. Choose another, or revoke that key first.")
 
 
 def caller_of(key: Key) -> Caller:

@@ -208,7 +208,10 @@ def test_two_live_keys_have_two_names_and_a_revoked_one_frees_its_own(make_key) 
     first, _ = make_key("bot")
     with pytest.raises(FieldError, match="name"):
         make_key("bot")
+    with pytest.raises(FieldError, match="name"):
+        keys.refuse_taken_name("bot")
     keys.revoke(first, "test")
+    keys.refuse_taken_name("bot")
     second, _ = make_key("bot")
     other, _ = make_key("other")
     with pytest.raises(FieldError, match="name"):
