@@ -85,7 +85,7 @@ def model_view(row: Model, day: date) -> ModelView:
         status_at=row.status_at,
         evidence=row.status_evidence,
         ad_hoc=row.ad_hoc,
-        facts={**facts.merged(row.facts, row.listed_facts, listed_since=row.listed_at), **price_facts(row.prices.all(), day)},
+        facts={**facts.merged(row.facts, row.listed_facts, row.facts_at, row.listed_at), **price_facts(row.prices.all(), day)},
         limits=row.limits,
         quirks=row.quirks,
         created_at=row.created_at,
@@ -104,8 +104,8 @@ def price_facts(rows: Iterable[Price], day: date) -> dict[str, facts.Fact]:
 
 def endpoints(limit: int, page_token: str) -> Page[EndpointView]:
     """Lists endpoints by name. One query."""
-    rows = Endpoint.objects.annotate(model_count=Count("models"))
-    return keyset(rows, ("name",), limit, page_token).mapped(lambda row: endpoint_view(row, row.model_count))
+    page = keyset(Endpoint.objects.annotate(model_count=Count("models")), ("name",), limit, page_token)
+    return page.mapped(lambda row: endpoint_view(row, getattr(row, "model_count")))  # noqa: B009  # the annotation is none of the row's own types
 
 
 def endpoint(name: str) -> EndpointView | None:

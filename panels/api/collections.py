@@ -1,0 +1,55 @@
+"""Collections: what can be asked, who sits in them, what verdicts say of those, and changing all that."""
+
+from __future__ import annotations
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panels import editing, records
+from panels.api import shapes
+from panels.api.view import View, answer, listed, not_found
+from panels.api.wording import to_json
+
+
+class CollectionPaths(View):
+    def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, editing.UnknownCollection):
+            exc = not_found("collection", str(exc))
+        return super().handle_exception(exc)
+
+
+class Collections(CollectionPaths):
+    scopes = {"GET": ("read", "ask")}
+
+    @shapes.described(operation_id="list_collections", parameters=shapes.PAGE, responses=shapes.page_of(shapes.Collection))
+    def get(self, request: Request) -> Response:
+        """Lists collections by name. Who may ask and not read sees those that may be asked."""
+        may_see = None if self.caller.may("read") else self.caller.may_ask_collection
+        return listed(editing.page(*self.page_wanted(), may_see))
+
+    @shapes.described(operation_id="add_collection", request=shapes.CollectionAsked, responses={201: shapes.Collection})
+    def post(self, request: Request) -> Response:
+        """Adds a collection."""
+        return answer(editing.make(self.body(editing.FIELDS), self.actor), status=201)
+
+
+class Collection(CollectionPaths):
+    scopes = {"GET": ("read", "ask")}
+
+    @shapes.described(operation_id="get_collection", responses=shapes.CollectionWithRecord)
+    def get(self, request: Request, name: str) -> Response:
+        """Shows a collection, and what verdicts in it say of each model."""
+        if not self.caller.may("read") and not self.caller.may_ask_collection(name):
+            raise editing.UnknownCollection(name)
+        return answer({**to_json(editing.found(name)), "record": records.record_of(name)})
+
+    @shapes.described(operation_id="change_collection", request=shapes.CollectionAsked, responses=shapes.Collection)
+    def patch(self, request: Request, name: str) -> Response:
+        """Changes what is given; a list of members or mergers is replaced whole."""
+        return answer(editing.change(name, self.body(editing.FIELDS), self.actor))
+
+    @shapes.described(operation_id="delete_collection", request=None, responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Deletes a collection; its panels and verdicts stay on record under its name."""
+        editing.delete(name, self.actor)
+        return Response(status=204)

@@ -1,0 +1,61 @@
+"""Gateway keys: the list, making one (its secret is shown this once), changing, revoking."""
+
+from __future__ import annotations
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from access import keylist
+from access.fields import CHECKS
+from access.keys import mint
+from panels.api import shapes
+from panels.api.view import View, answer, listed, not_found
+from panels.api.wording import to_json
+from wire.errors import CallerError
+
+FIELDS = tuple(CHECKS)
+
+
+class Keys(View):
+    scopes = {"GET": ("read",), "POST": ("admin",)}
+
+    @shapes.described(operation_id="list_keys", parameters=shapes.PAGE, responses=shapes.page_of(shapes.Key))
+    def get(self, request: Request) -> Response:
+        """Lists keys, newest first, revoked ones too; never a secret."""
+        return listed(keylist.page(*self.page_wanted()))
+
+    @shapes.described(operation_id="make_key", request=shapes.KeyAsked, responses={201: shapes.KeyMade})
+    def post(self, request: Request) -> Response:
+        """Makes a key. The reply holds its secret, which nobody can show again."""
+        body = self.body(FIELDS)
+        if "name" not in body:
+            raise CallerError("invalid_request", "name is missing: say what uses the key.", field="name")
+        key, secret = mint(**body, actor=self.actor)
+        reply = answer({**to_json(keylist.view(key)), "key": secret}, status=201)
+        reply["Cache-Control"] = "no-store"
+        return reply
+
+
+class Key(View):
+    scopes = {"GET": ("read",), "PATCH": ("admin",), "DELETE": ("admin",)}
+
+    @shapes.described(operation_id="get_key", responses=shapes.Key)
+    def get(self, request: Request, name: str) -> Response:
+        """Shows a key that is not revoked."""
+        return answer(keylist.find(name))
+
+    @shapes.described(operation_id="change_key", request=shapes.KeyAsked, responses=shapes.Key)
+    def patch(self, request: Request, name: str) -> Response:
+        """Changes what a key may do, from the next request on."""
+        return answer(keylist.change(name, self.body(FIELDS), self.actor))
+
+    @shapes.described(operation_id="revoke_key", request=None, responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Ends a key for good, from the next request on."""
+        keylist.revoke(name, self.actor)
+        return Response(status=204)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, keylist.UnknownKey):
+            exc = not_found("key", str(exc))
+        return super().handle_exception(exc)

@@ -1,0 +1,116 @@
+"""Models of the bench: what is known of them, whether they play, and changing that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog import editing, listing
+from catalog.listing import ModelView
+from health import rests
+from health.rests import Resting
+from panels import records
+from panels.api import shapes
+from panels.api.view import View, answer, not_found, text_of
+from panels.api.wording import to_json
+from panels.editing import read
+from panels.roster_shape import MODEL
+from wire.errors import CallerError
+
+FIELDS = tuple(MODEL)
+
+
+def shown(model: ModelView, resting: dict[str, Resting], left: dict[str, Any]) -> dict[str, Any]:
+    """One model with what became of it: of two rests the longer one holds it back."""
+    held = [r for scope in (f"model:{model.alias}", f"endpoint:{model.endpoint}") if (r := resting.get(scope))]
+    rest = max(held, key=lambda r: r.until, default=None) if model.status == "active" else None
+    return {
+        "alias": model.alias,
+        "endpoint": model.endpoint,
+        "served_name": model.served_name,
+        "status": "resting" if rest else model.status,
+        "until": to_json(rest.until) if rest else None,
+        "reason": rest.reason if rest else model.reason or None,
+        "status_at": to_json(model.status_at),
+        "evidence": to_json(model.evidence),
+        "ad_hoc": model.ad_hoc,
+        "facts": to_json(model.facts),
+        "limits": model.limits,
+        "limits_left": {"model": left.get(f"model:{model.id}", {}), "endpoint": left.get(f"endpoint:{model.endpoint_id}", {})},
+        "quirks": model.quirks,
+        "created_at": to_json(model.created_at),
+    }
+
+
+def with_health(models: list[ModelView]) -> list[dict[str, Any]]:
+    scopes = {f"model:{m.id}": m.limits for m in models} | {f"endpoint:{m.endpoint_id}": m.endpoint_limits for m in models}
+    resting, left = rests.resting(timezone.now()), rests.left(scopes)
+    return [shown(model, resting, left) for model in models]
+
+
+class ModelPaths(View):
+    def found(self, alias: str) -> dict[str, Any]:
+        model = listing.model(alias) if "\0" not in alias else None
+        if model is None:
+            raise not_found("model", alias)
+        return with_health([model])[0]
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, editing.UnknownModel):
+            exc = not_found("model", str(exc))
+        return super().handle_exception(exc)
+
+
+class Models(ModelPaths):
+    scopes = {"GET": ("read",)}
+
+    @shapes.described(operation_id="list_models", parameters=shapes.PAGE, responses=shapes.page_of(shapes.Model))
+    def get(self, request: Request) -> Response:
+        """Lists models by alias, with status, facts and their sources, limits and what is left of them."""
+        page = listing.models(*self.page_wanted())
+        return Response({"data": with_health(page.data), "next": page.next})
+
+    @shapes.described(operation_id="add_model", request=shapes.ModelAsked, responses={201: shapes.Model})
+    def post(self, request: Request) -> Response:
+        """Adds a model. Prices among its facts hold from today on."""
+        body = self.body(FIELDS)
+        # Most endpoints serve a model by the name that it is known by here.
+        model = read("models", {"served_name": body.get("alias"), **body}, making=True)
+        editing.make_model(model, self.actor)
+        return answer(self.found(model["alias"]), status=201)
+
+
+class Model(ModelPaths):
+    """One model by its alias, which may hold slashes: only a POST's path ends in a verb, so an alias that ends in one is no trouble."""
+
+    scopes = {"GET": ("read",)}
+    moves = {"retire": editing.retire_model, "restore": editing.restore_model}
+
+    @shapes.described(operation_id="get_model", responses=shapes.ModelWithRecord)
+    def get(self, request: Request, alias: str) -> Response:
+        """Shows a model, and what verdicts say of it in each collection."""
+        return answer({**self.found(alias), "record": records.records_of_model(alias)})
+
+    @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=shapes.Model)
+    def patch(self, request: Request, alias: str) -> Response:
+        """Changes what is given. Facts are merged, a null takes one back that was set by hand; limits and quirks are replaced whole."""
+        editing.change_model(alias, read("models", self.body(FIELDS), making=False), self.actor)
+        return answer(self.found(alias))
+
+    @shapes.described(operation_id="delete_model", request=None, responses={204: None})
+    def delete(self, request: Request, alias: str) -> Response:
+        """Takes a model off the bench; its calls and verdicts stay on record. One that a collection seats cannot go."""
+        editing.delete_model(alias, self.actor)
+        return Response(status=204)
+
+    @shapes.described(operation_id="move_model", request=shapes.Reason, responses=shapes.Model, parameters=[shapes.ALIAS_AND_VERB])
+    def post(self, request: Request, alias: str) -> Response:
+        """Takes the model out of play or brings it back: `POST /bench/models/<alias>/retire` or `/restore`, with the reason that is kept."""
+        alias, _, verb = alias.rpartition("/")
+        if verb not in self.moves or not alias:
+            raise CallerError("not_found", "POST to a model takes /retire or /restore after its alias.", status=404)
+        self.moves[verb](alias, text_of(self.body(("reason",)), "reason"), self.actor)
+        return answer(self.found(alias))

@@ -1,0 +1,327 @@
+"""What this API takes and gives, for its OpenAPI description. Checks are the rooms' own; a test holds the two together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import serializers as s
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+PAGE = [
+    OpenApiParameter("limit", int, description="Entries a page, 1 to 500; 50 without it."),
+    OpenApiParameter("page_token", str, description="The next field of the page before."),
+]
+COLLECTION = OpenApiParameter("collection", str, description="Only panels of this collection.")
+
+
+def described(**what: Any) -> Callable[[Method], Method]:
+    """Says of a view's method what the description shows."""
+    decorated: Callable[[Method], Method] = extend_schema(**what)
+    return decorated
+
+
+@cache
+def page_of(shape: type[s.Serializer[Any]]) -> s.Serializer[Any]:
+    page: s.Serializer[Any] = inline_serializer(f"{shape.__name__}Page", {"data": shape(many=True), "next": s.CharField(allow_null=True)})
+    return page
+
+
+def usd(**kwargs: Any) -> s.CharField:
+    return s.CharField(help_text="US dollars, exact: no exponent, no trailing zeros.", allow_null=True, **kwargs)
+
+
+def claims(help_text: str) -> s.ListField:
+    return s.ListField(child=s.CharField(max_length=10_000), required=False, help_text=help_text)
+
+
+# ------------------------------------------------------------------ verdicts and panels
+
+
+class VerdictAsked(s.Serializer[Any]):
+    call = s.CharField(help_text="The call id of the seat.")
+    useful = s.BooleanField(required=False, allow_null=True)
+    note = s.CharField(required=False, max_length=10_000)
+    real = claims("Claims of the answer that hold. At most 200, real and false together.")
+    false = claims("Claims of the answer that do not.")
+
+
+class VerdictKept(s.Serializer[Any]):
+    id = s.IntegerField()
+    call = s.CharField()
+    judge = s.CharField()
+    useful = s.BooleanField(allow_null=True)
+    note = s.CharField()
+    real = s.ListField(child=s.CharField())
+    false = s.ListField(child=s.CharField())
+    at = s.DateTimeField()
+    replaces = s.IntegerField(allow_null=True, help_text="The same judge's verdict before.")
+
+
+class PendingSeat(s.Serializer[Any]):
+    call = s.CharField()
+    model = s.CharField()
+
+
+class Pending(s.Serializer[Any]):
+    panel = s.CharField()
+    asked_at = s.DateTimeField()
+    collection = s.CharField()
+    seats = PendingSeat(many=True)
+
+
+class Usage(s.Serializer[Any]):
+    input_tokens = s.IntegerField(help_text="Cache reads and writes included.")
+    output_tokens = s.IntegerField(help_text="Reasoning included.")
+    cache_read_tokens = s.IntegerField()
+    cache_write_tokens = s.IntegerField()
+    reasoning_tokens = s.IntegerField()
+    estimated = s.BooleanField()
+
+
+class Try(s.Serializer[Any]):
+    model = s.CharField()
+    status = s.IntegerField(allow_null=True, help_text="What the endpoint answered; null where no answer came.")
+    code = s.CharField(allow_null=True)
+    seconds = s.FloatField()
+    cost_usd = usd()
+
+
+class SeatError(s.Serializer[Any]):
+    code = s.CharField()
+    message = s.CharField()
+
+
+class SeatListed(s.Serializer[Any]):
+    call = s.CharField()
+    model = s.CharField()
+    seat = s.CharField(help_text="member, explorer, merger, route, direct or shadow.")
+    status = s.CharField()
+    seconds = s.FloatField(allow_null=True)
+    ttft_seconds = s.FloatField(allow_null=True)
+    finish_reason = s.CharField(allow_null=True)
+    usage = Usage(allow_null=True)
+    cost_usd = usd()
+    tries = Try(many=True)
+    error = SeatError(allow_null=True)
+    judges = s.ListField(child=s.CharField(), help_text="Who has judged it.")
+
+
+class SeatWhole(SeatListed):
+    judges = None  # type: ignore[assignment]
+    text = s.CharField(allow_null=True, help_text="The answer; null where none is kept.")
+    verdicts = VerdictKept(many=True)
+
+
+class PanelFields(s.Serializer[Any]):
+    panel = s.CharField()
+    collection = s.CharField(allow_null=True)
+    mode = s.CharField()
+    status = s.CharField(help_text="running, complete, degraded or failed.")
+    asked_at = s.DateTimeField()
+    judge = s.CharField(help_text="Who asked.")
+    key = s.CharField(allow_null=True)
+    key_id = s.IntegerField(allow_null=True)
+    request = s.CharField(allow_null=True)
+    dialect = s.CharField(allow_null=True)
+    seconds = s.FloatField(allow_null=True)
+    cost_usd = usd()
+
+
+class PanelListed(PanelFields):
+    seats = SeatListed(many=True)
+
+
+class PanelWhole(PanelFields):
+    seats = SeatWhole(many=True)
+    prompt = s.JSONField(allow_null=True, help_text="The conversation as it was asked; null where none is kept.")
+    seed = s.IntegerField(allow_null=True)
+    merge_order = s.ListField(child=s.CharField(), allow_null=True)
+
+
+# ------------------------------------------------------------------ keys and usage
+
+
+class KeyAsked(s.Serializer[Any]):
+    name = s.CharField(max_length=200, help_text="What uses it. Needed to make one.")
+    owner = s.CharField(required=False, max_length=200, allow_null=True)
+    scopes = s.ListField(child=s.ChoiceField(choices=["ask", "judge", "read", "operate", "admin"]), required=False, help_text="ask and judge without it.")
+    collections = s.ListField(child=s.CharField(), required=False, allow_null=True, help_text="Collections it may ask; null and no models: all.")
+    models = s.ListField(child=s.CharField(), required=False, allow_null=True, help_text="Aliases it may ask, or prefixes that end in *.")
+    rpm = s.IntegerField(required=False, allow_null=True, min_value=1, help_text="Requests a minute.")
+    tpm = s.IntegerField(required=False, allow_null=True, min_value=1, help_text="Tokens a minute.")
+    max_parallel = s.IntegerField(required=False, allow_null=True, min_value=1, help_text="Calls at once.")
+    budget_usd = usd(required=False)
+    expires_at = s.DateTimeField(required=False, allow_null=True)
+    keep_text = s.BooleanField(required=False, allow_null=True)
+
+
+class Key(KeyAsked):
+    hint = s.CharField(help_text="How it begins.")
+    created_at = s.DateTimeField()
+    revoked_at = s.DateTimeField(allow_null=True)
+    last_used_at = s.DateTimeField(allow_null=True)
+
+
+class KeyMade(Key):
+    key = s.CharField(help_text="The key itself, this once.")
+
+
+class UsageRow(s.Serializer[Any]):
+    month = s.CharField()
+    model = s.CharField(required=False, help_text="Or key, endpoint, collection, judge, purpose: what ?by= asked for.")
+    calls = s.IntegerField()
+    failed = s.IntegerField()
+    input_tokens = s.IntegerField()
+    output_tokens = s.IntegerField()
+    cache_read_tokens = s.IntegerField()
+    cache_write_tokens = s.IntegerField()
+    reasoning_tokens = s.IntegerField()
+    estimated_calls = s.IntegerField(help_text="Calls whose tokens are an estimate.")
+    cost_usd = usd()
+    unpriced_calls = s.IntegerField(help_text="Calls whose price is unknown; cost_usd leaves them out.")
+
+
+# ------------------------------------------------------------------ records
+
+
+class Rate(s.Serializer[Any]):
+    """A share and how sure it is: the posterior over Beta(1, 1), with its 95% interval."""
+
+    yes = s.FloatField(help_text="May be a fraction: several judges of one call share its weight.")
+    of = s.FloatField()
+    mean = s.FloatField()
+    low = s.FloatField()
+    high = s.FloatField()
+
+
+class Record(s.Serializer[Any]):
+    collection = s.CharField()
+    model = s.CharField()
+    judged = s.IntegerField(help_text="Calls.")
+    judges = s.IntegerField()
+    useful = Rate()
+    confidently_wrong = Rate(help_text="Share of judged answers with at least one false claim.")
+    real = s.FloatField()
+    false = s.FloatField()
+
+
+# ------------------------------------------------------------------ the roster
+
+ALIAS_AND_VERB = OpenApiParameter("alias", str, location="path", description="The alias, percent-encoded, then /retire or /restore.")
+
+
+class Reason(s.Serializer[Any]):
+    reason = s.CharField(max_length=500)
+
+
+class Fact(s.Serializer[Any]):
+    value = s.JSONField(help_text="Prices are exact decimal text.")
+    source = s.CharField(help_text='"hand", "endpoint list" or a catalog.')  # type: ignore[assignment]  # DRF's own attribute of a field
+    since = s.DateTimeField(allow_null=True)
+
+
+class ModelAsked(s.Serializer[Any]):
+    alias = s.CharField(max_length=200, help_text="Needed to add one; it cannot be changed.")
+    endpoint = s.CharField(help_text="An endpoint's name. Needed to add one.")
+    served_name = s.CharField(max_length=300, required=False, help_text="The name the endpoint knows it by; the alias without it.")
+    limits = s.DictField(required=False, help_text='{"requests": {"minute": 30, "day": 1000, "month": 20000}, "tokens": {…}, "parallel": 4}')
+    facts = s.DictField(required=False, help_text="Facts and prices set by hand; null takes one back.")
+    quirks = s.DictField(required=False)
+    ad_hoc = s.BooleanField(required=False)
+
+
+class Model(s.Serializer[Any]):
+    alias = s.CharField()
+    endpoint = s.CharField()
+    served_name = s.CharField()
+    status = s.ChoiceField(choices=["active", "resting", "retired"])
+    until = s.DateTimeField(allow_null=True, help_text="When a rest ends.")
+    reason = s.CharField(allow_null=True)
+    status_at = s.DateTimeField(allow_null=True)
+    evidence = s.DictField()
+    ad_hoc = s.BooleanField()
+    facts = s.DictField(child=Fact())
+    limits = s.DictField()
+    limits_left = s.DictField(help_text="What may still be used now of its own limits (`model`) and its endpoint's (`endpoint`).")
+    quirks = s.DictField()
+    created_at = s.DateTimeField()
+
+
+class ModelWithRecord(Model):
+    record = Record(many=True)
+
+
+class EndpointAsked(s.Serializer[Any]):
+    name = s.CharField(max_length=200, help_text="Needed to add one; it cannot be changed.")
+    kind = s.CharField(required=False, help_text="openai without it.")
+    base_url = s.CharField(max_length=500, help_text="Needed to add one.")
+    key_env = s.CharField(required=False, help_text="A variable BENCHWARMERS_KEY_… that holds the key.")
+    limits = s.DictField(required=False)
+    quirks = s.DictField(required=False)
+    key = s.CharField(required=False, write_only=True, help_text="Stored encrypted, never shown. An empty one is forgotten.")
+
+
+class Endpoint(s.Serializer[Any]):
+    name = s.CharField()
+    kind = s.CharField()
+    base_url = s.CharField()
+    key_env = s.CharField()
+    key = s.CharField(help_text='Where its key comes from: "stored", "variable …" or "none".')
+    limits = s.DictField()
+    quirks = s.DictField()
+    models = s.IntegerField(help_text="How many models it serves here.")
+    created_at = s.DateTimeField()
+
+
+class CollectionAsked(s.Serializer[Any]):
+    name = s.CharField(max_length=200, help_text="Needed to add one; it cannot be changed.")
+    description = s.CharField(required=False, max_length=1000)
+    shape = s.CharField(required=False, max_length=40)
+    members = s.ListField(child=s.CharField(), required=False, help_text="Aliases in order; one may stand twice.")
+    mergers = s.ListField(child=s.CharField(), required=False)
+    picking = s.ChoiceField(choices=["fixed", "record"], required=False)
+    explorers = s.IntegerField(required=False)
+    timeout_s = s.IntegerField(required=False)
+    first_token_timeout_s = s.IntegerField(required=False)
+    idle_timeout_s = s.IntegerField(required=False)
+    quorum = s.IntegerField(required=False, allow_null=True)
+    grace_s = s.IntegerField(required=False)
+    wait_max_s = s.IntegerField(required=False)
+    failover_on_refusal = s.BooleanField(required=False)
+    shadow_share = s.FloatField(required=False)
+    keep_text = s.BooleanField(required=False, allow_null=True)
+    merge_prompt = s.CharField(required=False, allow_null=True)
+
+
+class Collection(CollectionAsked):
+    pass
+
+
+class CollectionWithRecord(Collection):
+    record = Record(many=True)
+
+
+class QueueStatus(s.Serializer[Any]):
+    waiting = s.IntegerField(allow_null=True)
+    oldest_s = s.FloatField(allow_null=True)
+    workers = s.IntegerField()
+
+
+class OutboxStatus(s.Serializer[Any]):
+    files = s.IntegerField()
+    bytes = s.IntegerField()
+    rejected_bytes = s.IntegerField()
+
+
+class Status(s.Serializer[Any]):
+    version = s.CharField()
+    url = s.CharField()
+    mode = s.CharField(help_text="full or gateway.")
+    database = s.CharField(help_text="sqlite or postgresql.")
+    queue = QueueStatus()
+    outbox = OutboxStatus()
+    schedules = s.ListField(child=s.DictField())

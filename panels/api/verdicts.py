@@ -1,0 +1,34 @@
+"""Verdicts: sending one, and what still waits for one."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from panels import verdicts
+from panels.api import shapes
+from panels.api.view import View, answer, listed
+
+
+class Verdict(View):
+    scopes = {"POST": ("judge",)}
+
+    @shapes.described(operation_id="send_verdict", request=shapes.VerdictAsked, responses=shapes.VerdictKept)
+    def post(self, request: Request) -> Response:
+        """Keeps what the caller found of one call; a second verdict by the same judge replaces the first."""
+        body = self.body()
+        kept = verdicts.record_verdict(
+            self.caller.judge, body.get("call"), body.get("useful"), body.get("note"), body.get("real"), body.get("false"), timezone.now()
+        )
+        return answer(kept)
+
+
+class Pending(View):
+    scopes = {"GET": ("judge",)}
+
+    @shapes.described(operation_id="list_pending_verdicts", parameters=shapes.PAGE, responses=shapes.page_of(shapes.Pending))
+    def get(self, request: Request) -> Response:
+        """Lists panels with answers that nobody has judged, oldest first. Operators see everybody's, others what they asked themselves."""
+        everybody = self.caller.kind == "user" and self.caller.may("operate")
+        return listed(verdicts.pending(None if everybody else self.caller, *self.page_wanted()))

@@ -1,0 +1,48 @@
+"""Paths below /bench. Names in paths are percent-encoded and may hold slashes."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path, re_path
+
+from panels.api.collections import Collection, Collections
+from panels.api.endpoints import Endpoint, Endpoints
+from panels.api.keys import Key, Keys
+from panels.api.later import Later, Unknown
+from panels.api.models import Model, Models
+from panels.api.panels import Panel, Panels
+from panels.api.schema import Schema
+from panels.api.status import Status
+from panels.api.usage import Usage
+from panels.api.verdicts import Pending, Verdict
+
+LATER = {
+    "candidates": "Listing what endpoints serve beyond the roster",
+    "discover": "Discovering models in public catalogs",
+    "quotas": "Showing quotas that providers report",
+    "onboard": "Onboarding models",
+    "onboard/<str:batch>": "Onboarding models",
+    "schedules": "Scheduling jobs",
+    "schedules/<path:name>": "Scheduling jobs",
+    "settings": "Changing settings while the server runs",
+    "settings/<path:name>": "Changing settings while the server runs",
+}
+
+urlpatterns: list[URLPattern] = [
+    path("verdict", Verdict.as_view()),
+    path("verdicts/pending", Pending.as_view()),
+    path("panels", Panels.as_view()),
+    path("panels/<path:panel_id>", Panel.as_view()),
+    path("collections", Collections.as_view()),
+    path("collections/<path:name>", Collection.as_view()),
+    path("models", Models.as_view()),
+    path("models/<path:alias>", Model.as_view()),
+    path("endpoints", Endpoints.as_view()),
+    path("endpoints/<path:name>", Endpoint.as_view()),
+    path("keys", Keys.as_view()),
+    path("keys/<path:name>", Key.as_view()),
+    path("usage", Usage.as_view()),
+    path("status", Status.as_view()),
+    path("schema", Schema.as_view()),
+    *(path(route, Later.as_view(feature=feature)) for route, feature in LATER.items()),
+    re_path(r"", Unknown.as_view()),
+]
