@@ -12,6 +12,7 @@ from django.db.utils import DatabaseError
 
 from benchwarmers import archive, locks, schema, serverfile
 from benchwarmers.refusals import Refusal
+from benchwarmers.settings import is_loopback
 
 LEAST_FREE_BYTES = 64 * 1024 * 1024
 LEAST_TOKEN = 16
@@ -23,7 +24,7 @@ def check_token(host: str) -> None:
     token = settings.ADMIN_TOKEN
     if token and len(token) < LEAST_TOKEN:
         raise Refusal(f"BENCHWARMERS_ADMIN_TOKEN is shorter than {LEAST_TOKEN} characters. Set a longer one.")
-    if not token and not settings.is_loopback(host):
+    if not token and not is_loopback(host):
         raise Refusal(
             f"Listening on {host}, others can reach this server: set BENCHWARMERS_ADMIN_TOKEN ({LEAST_TOKEN} or more characters) first, "
             "or BENCH_HOST=127.0.0.1 to serve this machine alone."

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from weakref import WeakSet
 
 from gunicorn.asgi.protocol import ASGIProtocol
 from gunicorn.workers import gasgi
@@ -26,13 +25,13 @@ class Connection(ASGIProtocol):
         # gunicorn arms this after the first reply only: a connection that never asks anything would stay for ever.
         self._arm_keepalive_timer()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.worker.connections.discard(self)
+        super().connection_lost(exc)
+
     @property
     def is_idle(self) -> bool:
         return bool(self._awaiting_request and not self._finishing_calls)
-
-
-# The worker makes its connections by this name.
-gasgi.ASGIProtocol = Connection
 
 
 class Worker(gasgi.ASGIWorker):
@@ -40,7 +39,8 @@ class Worker(gasgi.ASGIWorker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.connections: WeakSet[Connection] = WeakSet()
+        self.connections: set[Connection] = set()
+        gasgi.ASGIProtocol = Connection  # the name by which the worker makes its connections
 
     async def _shutdown(self) -> None:
         """Stops in the order that a stop or a reload needs.

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import webbrowser
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.db import connections
 from django.db.utils import DatabaseError
 
 from benchwarmers import doors, processes, rehearsal, serverfile, startup
+from benchwarmers.settings import child_environment, is_loopback
 from benchwarmers.supervisor import Child, Hooks, Supervisor, queue_command, web_command
 
 QUEUE_GRACE_S = 270.0  # a task's own limit is 240 s
@@ -32,12 +34,12 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, help="Port to listen on, instead of BENCH_PORT; 0 takes a free one.")
         parser.add_argument("--workers", type=int, help="Web processes, instead of BENCH_WORKERS.")
 
-    def handle(
-        self, *args: Any, only: str | None, no_browser: bool, migrate: bool, host: str | None, port: int | None, workers: int | None, **options: Any
-    ) -> None:
+    def handle(self, *args: Any, no_browser: bool, migrate: bool, port: int | None, **options: Any) -> None:
         home = settings.HOME
-        only = only or settings.ONLY
-        host = host or settings.HOST
+        only: str = options["only"] or settings.ONLY
+        host: str = options["host"] or settings.HOST
+        workers: int = options["workers"] or settings.WORKERS
+        os.umask(0o077)  # what this server writes is its owner's alone, also in a folder that was there before
         startup.check_token(host)
         startup.check_folder(home)
         held = startup.take_folder(home)
@@ -45,12 +47,14 @@ class Command(BaseCommand):
         for line in startup.prepare_schema(home, migrate):
             self.say(line)
         startup.first_rows(home)
+        with suppress(OSError):  # whitenoise warns without it; an installed package has its files collected already
+            settings.STATIC_ROOT.mkdir(exist_ok=True)
         connections.close_all()
         processes.raise_open_file_limit()
 
         local_host, local_port = doors.local_address(door)
         url = doors.url_of(local_host, local_port)
-        environment = settings.child_environment(
+        environment = child_environment(
             BENCHWARMERS_HOME=str(home),
             BENCH_HOST=host,
             BENCH_PORT=str(local_port),
@@ -105,7 +109,7 @@ class Command(BaseCommand):
         if only:
             self.say(f"The gateway alone: point clients at {shown}/v1.")
             return
-        if not settings.is_loopback(host):
+        if not is_loopback(host):
             self.say(f"Sign in at {shown}/admin/ as admin with BENCHWARMERS_ADMIN_TOKEN, or run: python manage.py signin")
             return
         link = self.sign_in_link(shown)
