@@ -1,0 +1,5 @@
+"""Admin pages of the roster: endpoints and models."""
+
+from catalog.admin import endpoints, models
+
+__all__ = ["endpoints", "models"]

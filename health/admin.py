@@ -1,0 +1,212 @@
+"""Admin pages of the ledger, and what happened to a model beside what the roster knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter, FieldTextFilter, RangeDateTimeFilter
+from unfold.decorators import display
+from unfold.paginator import InfinitePaginator
+from unfold.views import ChangeList
+
+from access.admin.audited import AuditedAdmin, ReadOnly
+from catalog.admin.endpoints import endpoint_names
+from catalog.admin.models import ModelAdmin as RosterModelAdmin
+from catalog.models import Model
+from health.costs import usd_text
+from health.models import Attempt, ModelUse
+from health.rests import Resting, resting
+
+GOOD = ("ok",)
+HALF = ("partial", "truncated", "cancelled")
+PURPOSES = ("panel", "merged", "route", "direct", "shadow", "probe", "onboard", "suite")
+
+
+# ------------------------------------------------------------------ models, with their health
+
+
+def rest_of(model: Model, held: Mapping[str, Resting]) -> Resting | None:
+    """Until when a model is left alone: itself, or its whole endpoint."""
+    both = [r for scope in (f"model:{model.alias}", f"endpoint:{model.endpoint.name}") if (r := held.get(scope))]
+    return max(both, key=lambda rest: rest.until) if both else None
+
+
+class ModelChangeList(ChangeList):  # type: ignore[misc]
+    """Adds rests and seats to the rows of one page, in two queries."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        rows = list(self.result_list)
+        held = resting(timezone.now())
+        uses = {u.model: u for u in ModelUse.objects.filter(model__in=[m.alias for m in rows])}
+        for row in rows:
+            row.bench_rest, row.bench_use = rest_of(row, held), uses.get(row.alias)
+        self.result_list = rows
+
+
+admin.site.unregister(Model)
+
+
+@admin.register(Model)
+class ModelAdmin(RosterModelAdmin):
+    """The roster's page of models with what this room adds: who rests until when, when a model last sat, how often."""
+
+    list_display = (
+        "alias_and_name",
+        "endpoint",
+        "status_shown",
+        "context_shown",
+        "abilities",
+        "price_in",
+        "price_out",
+        "last_seated",
+        "seats",
+    )
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return ModelChangeList
+
+    @display(description="Status", ordering="status")
+    def status_shown(self, obj: Any) -> SafeString:
+        if obj.status == Model.Status.RETIRED:
+            return format_html('<span class="bench-badge is-bad" title="{}">retired</span>', obj.status_reason)
+        if rest := obj.bench_rest:
+            return format_html('<span class="bench-badge is-warn" title="{}">resting until {}</span>', rest.reason, until(rest.until))
+        extra = format_html(' <span class="bench-badge is-plain">ad hoc</span>') if obj.ad_hoc else ""
+        return format_html('<span class="bench-badge is-good">active</span>{}', extra)
+
+    @display(description="Last seated")
+    def last_seated(self, obj: Any) -> str:
+        return f"{obj.bench_use.last_seated_at:%d %b %Y %H:%M}" if obj.bench_use else "never"
+
+    @display(description="Seats")
+    def seats(self, obj: Any) -> str:
+        return f"{obj.bench_use.seats:,}" if obj.bench_use else "0"
+
+    def status_story(self, obj: Model) -> SafeString:
+        story = super().status_story(obj)
+        rest = rest_of(obj, resting(timezone.now()))
+        if rest is None or obj.status == Model.Status.RETIRED:
+            return story
+        return format_html(
+            '{} <span class="bench-badge is-warn">resting until {}</span><div class="bench-faint">{}</div>', story, until(rest.until), rest.reason
+        )
+
+    status_story.short_description = "Status"  # type: ignore[attr-defined]
+
+
+def until(moment: datetime) -> str:
+    """A time of today as its hour, any other with its day. UTC."""
+    return f"{moment:%H:%M}" if moment.date() == timezone.now().date() else f"{moment:%d %b %H:%M}"
+
+
+# ------------------------------------------------------------------ the ledger
+
+
+class PurposeFilter(DropdownFilter):  # type: ignore[misc]
+    title = "purpose"
+    parameter_name = "purpose"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(p, p) for p in PURPOSES]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Attempt]) -> QuerySet[Attempt]:
+        return queryset.filter(purpose=self.value()) if self.value() else queryset
+
+
+class EndpointFilter(DropdownFilter):  # type: ignore[misc]
+    """Offers the roster's endpoints: to look which ones the ledger holds would read all of it."""
+
+    title = "endpoint"
+    parameter_name = "endpoint"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, name) for name in endpoint_names()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Attempt]) -> QuerySet[Attempt]:
+        return queryset.filter(endpoint=self.value()) if self.value() else queryset
+
+
+class EstimatedFilter(DropdownFilter):  # type: ignore[misc]
+    title = "token counts"
+    parameter_name = "estimated"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("1", "Estimated"), ("0", "Counted by the provider")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Attempt]) -> QuerySet[Attempt]:
+        return queryset.filter(estimated=self.value() == "1") if self.value() in ("0", "1") else queryset
+
+
+@admin.register(Attempt)
+class AttemptAdmin(ReadOnly, AuditedAdmin):
+    """Calls. A page reads its own rows only: nothing here counts or sums the whole ledger."""
+
+    noun = "call"
+    paginator = InfinitePaginator
+    ordering = ("-started_at",)
+    sortable_by = ("started_shown",)
+    list_display = ("started_shown", "model", "endpoint", "purpose", "status_shown", "tokens_in", "tokens_out", "cost_shown", "seconds_shown", "who")
+    list_display_links = ("started_shown",)
+    list_filter = (
+        ("status", ChoicesDropdownFilter),
+        PurposeFilter,
+        EndpointFilter,
+        ("model", FieldTextFilter),
+        ("key_name", FieldTextFilter),
+        ("collection", FieldTextFilter),
+        EstimatedFilter,
+        ("started_at", RangeDateTimeFilter),
+    )
+    # Exact, for these are indexed; parts of ids would read the whole ledger.
+    search_fields = ("=id", "=call", "=panel")
+    search_help_text = "A call's or panel's whole id"
+    fieldsets = (
+        (None, {"fields": ("started_shown", "status_shown", "model", "served_name", "endpoint", "purpose", "seat", "collection")}),
+        ("Who asked", {"fields": ("judge", "key_name", "request")}),
+        ("Ids", {"fields": ("call", "panel", "id")}),
+        ("Tokens and money", {"fields": ("tokens_in", "tokens_out", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "estimated", "cost_shown")}),
+        ("How it went", {"fields": ("seconds_shown", "ttft_shown", "http_status", "finish_reason", "code", "error")}),
+    )
+    readonly_fields = tuple(name for _, options in fieldsets for name in options["fields"])
+
+    @display(description="At", ordering="started_at")
+    def started_shown(self, obj: Attempt) -> str:
+        return f"{obj.started_at:%d %b %Y %H:%M:%S}"
+
+    @display(description="Status")
+    def status_shown(self, obj: Attempt) -> SafeString:
+        tone = "is-good" if obj.status in GOOD else "is-warn" if obj.status in HALF else "is-bad"
+        return format_html('<span class="bench-badge {}" title="{}">{}</span>', tone, obj.code, obj.status.replace("_", " "))
+
+    @display(description="Tokens in")
+    def tokens_in(self, obj: Attempt) -> str:
+        return f"{'≈' if obj.estimated else ''}{obj.input_tokens:,}"
+
+    @display(description="Out")
+    def tokens_out(self, obj: Attempt) -> str:
+        return f"{'≈' if obj.estimated else ''}{obj.output_tokens:,}"
+
+    @display(description="Cost")
+    def cost_shown(self, obj: Attempt) -> str:
+        return "unknown" if obj.cost_pusd is None else f"${usd_text(obj.cost_pusd)}"
+
+    @display(description="Seconds")
+    def seconds_shown(self, obj: Attempt) -> str:
+        return f"{obj.latency_ms / 1000:.2f}"
+
+    @display(description="First token, seconds")
+    def ttft_shown(self, obj: Attempt) -> str:
+        return "" if obj.ttft_ms is None else f"{obj.ttft_ms / 1000:.2f}"
+
+    @display(description="Who")
+    def who(self, obj: Attempt) -> str:
+        return f"{obj.judge} ({obj.key_name})" if obj.key_name else obj.judge
