@@ -6,9 +6,10 @@ class PanelsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from health import ledger
-        from panels import record
+        from health import jobs, ledger
+        from panels import history, record
 
         ledger.register("panels", record.commit_panels)
         ledger.register("seats", record.commit_seats)
         ledger.register("lost", record.commit_lost)
+        jobs.register("texts", 3600, history.forget_old_texts)
