@@ -18,6 +18,8 @@ from urllib.request import getproxies_environment
 import platformdirs
 from django.core.exceptions import ImproperlyConfigured
 
+from benchwarmers.unfold import UNFOLD  # noqa: F401  # a setting, which django-unfold reads
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
 
@@ -184,6 +186,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 KEEP_TEXT_DAYS = env_int("BENCH_KEEP_TEXT_DAYS", 90)
 DIRECT_WAIT_MAX_S = 30.0
 DIRECT_TIMEOUT_S = 600.0
+DIRECT_FIRST_TOKEN_S = 600.0
+DIRECT_IDLE_S = 120.0
 # How long silence may last in a reply before something legal is said, and how long headers wait for content. Tests shorten both.
 KEEPALIVE_S = float(env_str("BENCH_KEEPALIVE_S", "15"))
 HEADERS_WITHIN_S = float(env_str("BENCH_HEADERS_WITHIN_S", "10"))

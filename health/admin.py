@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.apps import apps
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -53,6 +54,10 @@ class ModelChangeList(ChangeList):  # type: ignore[misc]
 
 
 admin.site.unregister(Model)
+# The queue's own pages write past the audit trail, and show payloads that mean nothing to people.
+for queue_model in apps.get_app_config("django_q").get_models():
+    if admin.site.is_registered(queue_model):
+        admin.site.unregister(queue_model)
 
 
 @admin.register(Model)

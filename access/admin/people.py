@@ -7,6 +7,7 @@ from typing import Any, cast
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -21,6 +22,9 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget
 from access import people, signin
 from access.admin.audited import AuditedAdmin, ReadOnly
 from access.models import AuditEntry, Role, User
+
+# A role says what a user may do; groups would be a second answer to the same question.
+admin.site.unregister(Group)
 
 
 class UserForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -45,6 +45,23 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Collection
         fields = "__all__"
+        labels = {
+            "timeout_s": "Longest wait, s",
+            "wait_max_s": "Wait for our limits, s",
+            "quorum": "Quorum",
+            "grace_s": "Grace, s",
+            "first_token_timeout_s": "Until the first token, s",
+            "idle_timeout_s": "Silence in a stream, s",
+            "picking": "Who takes a turn",
+            "failover_on_refusal": "Next member on a refusal",
+            "keep_text": "Keep route and direct texts",
+        }
+        help_texts = {
+            "name": "Asked for as bench/ and this name, for example core.",
+            "quorum": "Once so many seats have answered, the rest have the grace. Empty: wait for all.",
+            "grace_s": "How long the others may take once the quorum has answered.",
+            "explorers": "Seats for the active models that have gone unused longest. 0: none.",
+        }
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
@@ -103,6 +120,7 @@ class PlaceInline(TabularInline):  # type: ignore[misc]
     fields = ("model", "position")
     autocomplete_fields = ("model",)
     ordering_field = "position"
+    hide_title = True
     ordering = ("position", "id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Member]:
