@@ -21,7 +21,6 @@ from catalog.served import Tested, add_models, list_served, test_connection  # n
 class EndpointView:
     """One endpoint. Shape: `key` says where its key comes from ("stored", "variable …", "none"), never the key; `models` how many it serves here."""
 
-    id: int
     name: str
     kind: str
     base_url: str
@@ -59,7 +58,6 @@ class ModelView:
 
 def endpoint_view(row: Endpoint, models: int) -> EndpointView:
     return EndpointView(
-        id=row.pk,
         name=row.name,
         kind=row.kind,
         base_url=row.base_url,

@@ -46,8 +46,7 @@ def _panel(panel_id: str) -> dict[str, Any] | None:
     shown = [_seat(seat, by_call.get(seat.call, [])) | {"text": seat.text} for seat in seats]
     return {
         **_panel_fields(row),
-        "seats": _with_verdicts(shown),
-        "cost_usd": _sum(shown),
+        **_totalled(_with_verdicts(shown)),
         "prompt": _prompt(row.prompt),
         "seed": row.seed,
         "merge_order": row.merge_order,
@@ -121,8 +120,7 @@ def _of_ledger(panel_id: str, attempts: Sequence[Row]) -> dict[str, Any]:
         "request": first.request or None,
         "dialect": None,
         "seconds": round((ended - first.started_at).total_seconds(), 3),
-        "seats": _with_verdicts(shown),
-        "cost_usd": _sum(shown),
+        **_totalled(_with_verdicts(shown)),
         "prompt": None,
         "seed": None,
         "merge_order": None,
@@ -160,10 +158,13 @@ def _money(attempts: Sequence[Row], never_called: bool = False) -> dict[str, Any
     }
 
 
-def _sum(seats: Sequence[dict[str, Any]]) -> str | None:
-    """Sums the seats' costs and takes the exact figures out again: outside, money is a decimal text."""
-    costs = [seat.pop("cost_pusd") for seat in seats]
-    return None if None in costs else usd_text(sum(costs))
+def _totalled(seats: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Sums the seats' costs and takes the exact figures out of them: outside, money is a decimal text."""
+    costs = [seat["cost_pusd"] for seat in seats]
+    return {
+        "seats": [{field: said for field, said in seat.items() if field != "cost_pusd"} for seat in seats],
+        "cost_usd": None if None in costs else usd_text(sum(costs)),
+    }
 
 
 def _by_call(attempts: Iterable[Row]) -> dict[str, list[Row]]:
@@ -206,9 +207,8 @@ def panels(whose: Caller | None, collection: str = "", limit: int = 50, page_tok
     judged = verdicts.judges_of_calls([seat["call"] for of_panel in seats.values() for seat in of_panel])
     found = []
     for row in page.data:
-        own = seats[row.pk]
-        cost = _sum(own)
-        found.append({**_panel_fields(row), "seats": [{**seat, "judges": judged[seat["call"]]} for seat in own], "cost_usd": cost})
+        own = [{**seat, "judges": judged[seat["call"]]} for seat in seats[row.pk]]
+        found.append({**_panel_fields(row), **_totalled(own)})
     return Page(found, page.next)
 
 
