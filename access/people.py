@@ -45,6 +45,11 @@ def ensure_admin() -> User:
         return user
 
 
+def named(name: str) -> User | None:
+    """Gives an active user by name."""
+    return User.objects.filter(username=name, is_active=True).first()
+
+
 def ensure_operator_key(home: Path) -> None:
     """Writes a key that may do everything to `operator.key` (mode 0600) in the data folder, unless the one there belongs to this database.
 

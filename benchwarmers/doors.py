@@ -45,6 +45,12 @@ def url_of(host: str, port: int) -> str:
 
 def knock(host: str, port: int) -> socket.socket:
     """Asks `/livez`; the socket becomes readable once a worker answers. Errors: OSError."""
-    caller = socket.create_connection((host, port), timeout=2)
+    caller = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    caller.settimeout(2)
+    try:
+        caller.connect((host, port))
+    except OSError:
+        caller.close()
+        raise
     caller.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     return caller

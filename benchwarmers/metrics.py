@@ -4,98 +4,88 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Count, Sum
-from django_q.brokers import get_broker
 
-from health.models import Attempt, Permit, Rest
+from health import figures, pulse
+from health.figures import DaySum
 
 # Scrapers come every few seconds, often several; the day's rows need not be summed for each.
 KEPT_S = 10.0
 PICO = 1_000_000_000_000
 
-_lock = threading.Lock()
-_kept: tuple[float, str, str] = (0.0, "", "")
+Sample = tuple[Mapping[str, object], object]
 
 
-def text(now: datetime, outbox_bytes: int, heartbeat_age_s: float | None) -> str:
+class Kept:
+    """The day's sums, made at most every few seconds a process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.at = 0.0
+        self.day = ""
+        self.sums: list[DaySum] = []
+
+    def read(self, now: datetime) -> list[DaySum]:
+        with self.lock:
+            if self.day != now.date().isoformat() or time.monotonic() - self.at > KEPT_S:
+                self.sums = figures.of_day(now)
+                self.day, self.at = now.date().isoformat(), time.monotonic()
+            return self.sums
+
+
+kept = Kept()
+
+
+def text(now: datetime) -> str:
     """Shape: Prometheus text. Counters begin anew at midnight UTC, which Prometheus takes like a restart. Errors: DatabaseError."""
-    lines: list[str] = []
-    family(lines, "bench_info", "gauge", "The running version.", [({"version": settings.VERSION}, 1)])
-    lines.append(calls_text(now).rstrip("\n"))
-    family(lines, "bench_reserved_calls", "gauge", "Calls under way that hold a reservation.", [({}, Permit.objects.filter(expires_at__gt=now).count())])
-    family(lines, "bench_resting", "gauge", "Endpoints and models that are left alone for now.", [({}, Rest.objects.filter(until__gt=now).count())])
-    family(lines, "bench_outbox_bytes", "gauge", "Ledger lines that are not in the database yet.", [({}, outbox_bytes)])
-    waiting = queue_waiting()
-    family(lines, "bench_queue_waiting", "gauge", "Tasks that wait in the queue.", [] if waiting is None else [({}, waiting)])
-    age = [] if heartbeat_age_s is None else [({}, round(heartbeat_age_s, 1))]
-    family(lines, "bench_queue_heartbeat_age_seconds", "gauge", "Since a queue worker last finished a ring.", age)
-    return "\n".join(lines) + "\n"
+    sums = kept.read(now)
+    queue, outbox, age_s = pulse.queue(now), pulse.outboxes(), figures.heartbeat_age_s(now)
+    tokens = [
+        ({**of(s), "kind": kind}, count)
+        for s in sums
+        for kind, count in (("input", s.input_tokens), ("output", s.output_tokens), ("cache_read", s.cache_read_tokens))
+    ]
+    families = [
+        family("bench_info", "gauge", "The running version.", [({"version": settings.VERSION}, 1)]),
+        family("bench_calls_total", "counter", "Upstream calls since midnight UTC.", [(of(s), s.calls) for s in sums]),
+        family("bench_call_seconds_total", "counter", "Seconds that these calls took.", [(of(s), s.latency_ms / 1000) for s in sums]),
+        family("bench_tokens_total", "counter", "Tokens of these calls; input includes cache reads.", tokens),
+        family(
+            "bench_cost_usd_total",
+            "counter",
+            "Cost of these calls where the price is known.",
+            [(of(s), s.cost_pusd / PICO) for s in sums if s.cost_pusd is not None],
+        ),
+        family("bench_reserved_calls", "gauge", "Calls under way that hold a reservation.", plain(figures.reserved_calls(now))),
+        family("bench_resting", "gauge", "Endpoints and models that are left alone for now.", plain(figures.resting(now))),
+        family("bench_outbox_bytes", "gauge", "Bytes of ledger lines that are not in the database yet.", plain(outbox.bytes)),
+        family("bench_outbox_rejected_bytes", "gauge", "Bytes of ledger lines that could not be written and wait for a person.", plain(outbox.rejected_bytes)),
+        family("bench_queue_waiting", "gauge", "Tasks that wait in the queue.", plain(queue.waiting)),
+        family("bench_queue_workers", "gauge", "Queue clusters with a heartbeat in the last minute.", plain(queue.workers)),
+        family("bench_queue_heartbeat_age_seconds", "gauge", "Since a queue worker last finished a ring.", plain(age_s)),
+    ]
+    return "".join(families)
 
 
-def calls_text(now: datetime) -> str:
-    """Sums today's attempts, at most every few seconds a process."""
-    global _kept
-    day = now.date().isoformat()
-    with _lock:
-        at, of_day, kept = _kept
-        if of_day == day and time.monotonic() - at < KEPT_S:
-            return kept
-        _kept = (time.monotonic(), day, sum_calls(now))
-        return _kept[2]
+def of(summed: DaySum) -> dict[str, object]:
+    return {"endpoint": summed.endpoint, "model": summed.model, "status": summed.status}
 
 
-def sum_calls(now: datetime) -> str:
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    rows = list(
-        Attempt.objects.filter(started_at__gte=midnight)
-        .order_by()
-        .values("endpoint", "model", "status")
-        .annotate(
-            calls=Count("pk"),
-            ms=Sum("latency_ms"),
-            inward=Sum("input_tokens"),
-            outward=Sum("output_tokens"),
-            cached=Sum("cache_read_tokens"),
-            pusd=Sum("cost_pusd"),
-        )
-    )
-    lines: list[str] = []
-
-    def of(row: dict[str, object], **more: str) -> dict[str, object]:
-        return {"endpoint": row["endpoint"], "model": row["model"], "status": row["status"], **more}
-
-    family(lines, "bench_calls_total", "counter", "Upstream calls since midnight UTC.", [(of(r), r["calls"]) for r in rows])
-    family(lines, "bench_call_seconds_total", "counter", "Seconds that these calls took.", [(of(r), r["ms"] / 1000) for r in rows])
-    tokens = [(of(r, kind=kind), r[name]) for r in rows for kind, name in (("input", "inward"), ("output", "outward"), ("cache_read", "cached"))]
-    family(lines, "bench_tokens_total", "counter", "Tokens of these calls; input includes cache reads.", tokens)
-    family(
-        lines,
-        "bench_cost_usd_total",
-        "counter",
-        "Cost of these calls where the price is known.",
-        [(of(r), r["pusd"] / PICO) for r in rows if r["pusd"] is not None],
-    )
-    return "\n".join(lines) + "\n"
+def plain(value: float | None) -> list[Sample]:
+    """One sample without labels, or none where the figure cannot be had."""
+    return [] if value is None else [({}, value)]
 
 
-def queue_waiting() -> int | None:
-    """None where the broker is away: the other figures are still worth having."""
-    try:
-        return int(get_broker().queue_size() or 0)
-    except Exception:
-        return None
-
-
-def family(lines: list[str], name: str, kind: str, about: str, samples: Iterable[tuple[dict[str, object], object]]) -> None:
-    """Appends one metric with its samples."""
-    lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+def family(name: str, kind: str, about: str, samples: Iterable[Sample]) -> str:
+    """One metric with its samples, in the text format."""
+    lines = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
     for labels, value in samples:
         inside = ",".join(f'{label}="{escaped(str(content))}"' for label, content in labels.items())
         lines.append(f"{name}{{{inside}}} {value}" if inside else f"{name} {value}")
+    return "\n".join(lines) + "\n"
 
 
 def escaped(label: str) -> str:

@@ -10,6 +10,8 @@ import sys
 
 from django.conf import settings
 
+from benchwarmers.settings import child_environment
+
 TIMEOUT_S = 60
 
 
@@ -17,7 +19,13 @@ def reason_against() -> str | None:
     """Runs the rehearsal. None: reload."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "benchwarmers.rehearsal"], cwd=settings.BASE_DIR, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+            [sys.executable, "-m", "benchwarmers.rehearsal"],
+            cwd=settings.BASE_DIR,
+            env=child_environment(DJANGO_SETTINGS_MODULE="benchwarmers.settings"),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return f"the new code did not load within {TIMEOUT_S} s"
@@ -29,12 +37,10 @@ def reason_against() -> str | None:
 
 def rehearse() -> str | None:
     import importlib
-    import os
 
     import django
     from django.db.utils import DatabaseError
 
-    os.chdir(settings.BASE_DIR)
     django.setup()
     importlib.import_module("benchwarmers.asgi")
     from benchwarmers import schema
@@ -49,9 +55,6 @@ def rehearse() -> str | None:
 
 
 if __name__ == "__main__":
-    import os
-
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchwarmers.settings")
     if reason := rehearse():
         print(reason)
         sys.exit(1)

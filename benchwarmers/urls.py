@@ -5,7 +5,12 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
+from benchwarmers import views
+
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("livez", views.livez),
+    path("readyz", views.readyz),
+    path("metrics", views.MetricsView.as_view()),
     path("admin/", admin.site.urls),
     path("", include("access.urls")),
     path("bench/", include("panels.urls")),

@@ -62,3 +62,21 @@ def set_key(endpoint_row: Endpoint, raw: str, actor: str | None = None) -> None:
     with transaction.atomic():
         endpoint_row.save(update_fields=["key_sealed"])
         audit.record(actor, "endpoint.key", endpoint_row.name, {"key": [before, audit.is_set(key)]})
+
+
+def set_key_of(name: str, raw: str, actor: str) -> None:
+    """Stores the key of the endpoint of this name. Errors: Endpoint.DoesNotExist, and as `set_key`."""
+    set_key(Endpoint.objects.get(name=name), raw, actor)
+
+
+def every_source() -> list[tuple[str, str, str]]:
+    """Gives each endpoint's name, where its key comes from, and what is wrong with the key, empty where nothing is."""
+    found = []
+    for row in Endpoint.objects.order_by("name"):
+        problem = ""
+        try:
+            key_of(row)
+        except KeyUnreadable as error:
+            problem = str(error)
+        found.append((row.name, where_key_comes_from(row), problem))
+    return found

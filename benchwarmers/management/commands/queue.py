@@ -71,4 +71,4 @@ def ring() -> None:
     close_old_connections()
     broker = get_broker()
     if (broker.queue_size() or 0) < MOST_WAITING:
-        async_task("health.jobs.ring_now", broker=broker, save=False)
+        async_task("health.jobs.ring", broker=broker, save=False)
