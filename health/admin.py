@@ -18,7 +18,7 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 from unfold.views import ChangeList
 
-from access.admin.audited import AuditedAdmin, ReadOnly
+from access.admin.audited import AuditedAdmin, ReadOnly, moment
 from catalog.admin.endpoints import endpoint_names
 from catalog.admin.models import ModelAdmin as RosterModelAdmin
 from catalog.models import Model
@@ -90,7 +90,7 @@ class ModelAdmin(RosterModelAdmin):
 
     @display(description="Last seated")
     def last_seated(self, obj: Any) -> str:
-        return f"{obj.bench_use.last_seated_at:%d %b %Y %H:%M}" if obj.bench_use else "never"
+        return moment(obj.bench_use.last_seated_at) if obj.bench_use else "never"
 
     @display(description="Seats")
     def seats(self, obj: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 
@@ -97,7 +98,7 @@ class AuditedAdmin(ModelAdmin):  # type: ignore[misc]
         return HttpResponseRedirect(f"{reverse('admin:access_auditentry_changelist')}?{urlencode({'of': self.noun, 'target': self.target(obj)})}")
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
-        context["show_history"] = request.user.has_perm("access.view_auditentry")
+        context["show_history"] = request.user.has_perm("access.view_auditentry") and not isinstance(self, ReadOnly)
         # One way to save, and one to stay: three buttons of the same kind make people read.
         context["show_save_and_add_another"] = False
         return cast(HttpResponse, super().render_change_form(request, context, *args, **kwargs))
@@ -128,6 +129,11 @@ class AuditedAdmin(ModelAdmin):  # type: ignore[misc]
 
     def say(self, request: HttpRequest, text: str, good: bool = True) -> None:
         messages.add_message(request, messages.SUCCESS if good else messages.ERROR, text)
+
+
+def moment(at: datetime | None) -> str:
+    """A time as every page writes it. UTC."""
+    return "" if at is None else f"{at:%d %b %Y %H:%M}"
 
 
 class ReadOnly:

@@ -25,7 +25,7 @@ from unfold.widgets import (
 )
 
 from access import fields, keys
-from access.admin.audited import AuditedAdmin, actor
+from access.admin.audited import AuditedAdmin, actor, moment
 from access.models import Key
 
 SCOPES = [
@@ -98,7 +98,8 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         row = kwargs.get("instance")
         if row is not None:
             said = {True: "true", False: "false"}.get(row.keep_text, "")
-            kwargs["initial"] = {"keep_text": said, **(kwargs.get("initial") or {})}
+            budget = None if row.budget_usd is None else f"{row.budget_usd.normalize():f}"
+            kwargs["initial"] = {"keep_text": said, "budget_usd": budget, **(kwargs.get("initial") or {})}
         super().__init__(*args, **kwargs)
 
     def clean_keep_text(self) -> bool | None:
@@ -165,10 +166,10 @@ class KeyAdmin(AuditedAdmin):
     list_select_related = ("use",)
     actions = ("revoke_selected",)
     actions_detail = ("revoke",)
-    readonly_fields = ("begins", "standing_shown", "created_at", "last_used")
+    readonly_fields = ("begins", "standing_shown", "made_at", "last_used")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        stands = [("Key", {"fields": ("begins", "standing_shown", "created_at", "last_used")})] if obj else []
+        stands = [("Key", {"fields": ("begins", "standing_shown", "made_at", "last_used")})] if obj else []
         return (
             (None, {"fields": ("name", "owner", "scopes")}),
             ("May ask", {"fields": ("collections", "models")}),
@@ -203,10 +204,14 @@ class KeyAdmin(AuditedAdmin):
             said.append(f"{len(obj.collections or []) + len(obj.models or [])} names")
         return ", ".join(s for s in said if s)
 
+    @display(description="Made")
+    def made_at(self, obj: Key) -> str:
+        return moment(obj.created_at)
+
     @display(description="Last used", ordering="use__last_used_at")
     def last_used(self, obj: Key) -> str:
         use = getattr(obj, "use", None)
-        return f"{use.last_used_at:%d %b %Y %H:%M}" if use else "never"
+        return moment(use.last_used_at) if use else "never"
 
     # ------------------------------------------------------------------ making and changing
 

@@ -219,7 +219,6 @@ class PanelAdmin(ReadOnly, AuditedAdmin):
             tone=tone(found["status"]),
             seconds="still running" if found["seconds"] is None else f"{found['seconds']:.2f}",
             turns=turns(found["prompt"]),
-            original=obj,
             back=reverse("admin:panels_panel_changelist"),
             refused=refused,
         )
