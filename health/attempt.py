@@ -101,7 +101,7 @@ class Attempt:
             self.ended = self.ended or time.monotonic()
             if reply:
                 reply.close()
-        self.first = self.first or time.monotonic()
+        self.first = self.first or self.ended
         self.settle(answer)
         return answer
 

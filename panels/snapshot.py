@@ -77,11 +77,12 @@ class Snapshots:
         """Errors: CallerError 503 `database_unavailable` once the last snapshot is too old to go by."""
         if self.away and self.running and self.last and time.monotonic() - self.looked_at < settings.SNAPSHOT_GRACE_S:
             return self.last  # a look is under way; while the database is away nobody waits for it
-        if self.next is None:
-            self.next = asyncio.get_running_loop().create_future()
+        waiting = self.next
+        if waiting is None:
+            waiting = self.next = asyncio.get_running_loop().create_future()
             if self.running is None:
                 self.begin()
-        return await asyncio.shield(self.next)
+        return await asyncio.shield(waiting)
 
     def begin(self) -> None:
         """Turns the waiting look into the running one."""
