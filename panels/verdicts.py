@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -80,40 +81,30 @@ def record_verdict(judge: str, call: object, useful: object, note: object, real:
         )
     if settings.KEEP_TEXT_DAYS == 0:
         note = ""  # where no texts are kept a verdict holds only claims, and notes quote
-    verdict = Verdict(
-        call=call,
-        judge=judge,
-        model=found.model,
-        collection=found.collection,
-        useful=useful,
-        note=note,
-        real=list(real_claims),
-        false=list(false_claims),
-        at=now,
-    )
-    for attempt in range(TRIES):
+    said = {"call": call, "judge": judge, "useful": useful, "note": note, "real": list(real_claims), "false": list(false_claims), "at": now}
+    for _ in range(TRIES):
         try:
-            _replace(verdict)
-            break
+            return value(_replace(said | {"model": found.model, "collection": found.collection}))
         except IntegrityError:
-            if attempt == TRIES - 1:
-                raise CallerError("server_busy", "Many verdicts on this call arrived at once. Send it again.", status=503, retry_after_s=1.0) from None
-    return value(verdict)
+            continue
+    raise CallerError("server_busy", "Many verdicts on this call arrived at once. Send it again.", status=503, retry_after_s=1.0)
 
 
-def _replace(verdict: Verdict) -> None:
+def _replace(fields: dict[str, Any]) -> Verdict:
     with transaction.atomic():
-        verdict.pk, verdict._state.adding = None, True
-        before = Verdict.objects.select_for_update().filter(call=verdict.call, judge=verdict.judge, current=True).first()
+        before = Verdict.objects.select_for_update().filter(call=fields["call"], judge=fields["judge"], current=True).first()
         if before is not None:
             before.current = False
             before.save(update_fields=["current"])
-        verdict.replaces = before
-        verdict.save(force_insert=True)
+        verdict = Verdict.objects.create(**fields, replaces=before)
         # Claims and notes stay in the verdict: the trail tells who said what kind of thing when.
-        said = {"useful": verdict.useful, "real": len(verdict.real), "false": len(verdict.false)}
-        was = {} if before is None else {"useful": before.useful, "real": len(before.real), "false": len(before.false)}
-        audit.record(verdict.judge, "verdict.replace" if before else "verdict.add", f"call {verdict.call}", audit.diff(was, said))
+        changes = audit.diff({} if before is None else _kinds(before), _kinds(verdict))
+        audit.record(verdict.judge, "verdict.replace" if before else "verdict.add", f"call {verdict.call}", changes)
+        return verdict
+
+
+def _kinds(verdict: Verdict) -> dict[str, Any]:
+    return {"useful": verdict.useful, "real": len(verdict.real), "false": len(verdict.false)}
 
 
 def value(verdict: Verdict) -> VerdictValue:

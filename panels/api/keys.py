@@ -31,9 +31,7 @@ class Keys(View):
         if "name" not in body:
             raise CallerError("invalid_request", "name is missing: say what uses the key.", field="name")
         key, secret = mint(**body, actor=self.actor)
-        reply = answer({**to_json(keylist.view(key)), "key": secret}, status=201)
-        reply["Cache-Control"] = "no-store"
-        return reply
+        return answer({**to_json(keylist.view(key)), "key": secret}, status=201)
 
 
 class Key(View):

@@ -93,6 +93,11 @@ class View(APIView):
             raise CallerError("invalid_request", f"limit must be a whole number from 1 to {LIMIT_MAX}.", field="limit")
         return limit, self.request.query_params.get("page_token", "")
 
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """What is said here is for this caller at this moment: prompts, money, a key that is shown once."""
+        response.headers.setdefault("Cache-Control", "no-store")
+        return super().finalize_response(request, response, *args, **kwargs)
+
     def handle_exception(self, exc: Exception) -> Response:
         match exc:
             case ShapeError():

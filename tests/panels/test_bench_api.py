@@ -210,6 +210,12 @@ def test_one_of_a_kind_answers_what_the_description_says(operator: Api) -> None:
     assert set(ok(operator.get(f"panels/{panel.pk}"))["seats"][0]) == set(schemas["SeatWhole"]["properties"])
 
 
+@pytest.mark.parametrize("path", [str(p.pattern) for p in urls.urlpatterns if str(p.pattern)])
+def test_every_path_is_documented(path: str) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "API.md").read_text(encoding="utf-8")
+    assert f"/bench/{re.sub(r'<[a-z]+:', '<', path)}`" in document
+
+
 # ------------------------------------------------------------------ doors
 
 
