@@ -70,8 +70,7 @@ def record_verdict(judge: str, call: object, useful: object, note: object, real:
         raise CallerError("invalid_request", "useful must be true, false or null.", field="useful")
     real_claims, false_claims = _claims("real", real), _claims("false", false)
     if len(real_claims) + len(false_claims) > CLAIMS_MAX:
-        field = "false" if len(real_claims) <= CLAIMS_MAX else "real"
-        raise CallerError("invalid_request", f"A verdict holds at most {CLAIMS_MAX} claims, real and false together.", field=field)
+        raise CallerError("invalid_request", f"A verdict holds at most {CLAIMS_MAX} claims, real and false together.", field="false")
     if useful is None and not real_claims and not false_claims:
         raise CallerError("invalid_request", "Nothing is judged: say useful (true or false), or name real or false claims.", field="useful")
     found = lookup.call(call)
