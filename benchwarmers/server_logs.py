@@ -9,7 +9,7 @@ from gunicorn.glogging import Logger
 from benchwarmers.logs import JsonFormatter
 
 
-class ServerLogger(Logger):
+class ServerLogger(Logger):  # type: ignore[misc]
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         for handler in self.error_log.handlers:

@@ -135,7 +135,7 @@ class Supervisor:
                 self.queue.end(now, self.queue.grace_s)
             if self.is_stopping and all(c.process is None for c in self.children):
                 return 1 if self.failed else 0
-            waiting = [woken, *([self.knocking] if self.knocking else [])]
+            waiting: list[int | socket.socket] = [woken, *([self.knocking] if self.knocking else [])]
             readable, _, _ = select.select(waiting, [], [], TICK_S)
             if woken in readable:
                 os.read(woken, 4096)

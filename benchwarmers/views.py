@@ -35,7 +35,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     ready = all(check.ok for check in checks.values())
     body = {"status": "ok" if ready else "unavailable", "checks": {name: asdict(check) for name, check in checks.items()}}
     answer = JsonResponse(body, status=200 if ready else 503)
-    answer._has_been_logged = True  # Django would log each as a server error, and probes come every few seconds
+    answer._has_been_logged = True  # type: ignore[attr-defined]  # Django would log each as a server error, and probes come every few seconds
     return answer
 
 

@@ -6,6 +6,7 @@ Imported by gunicorn's master, which is not reloaded: import nothing of Django o
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from gunicorn.asgi.protocol import ASGIProtocol
@@ -16,7 +17,7 @@ from benchwarmers import serverfile
 DRAIN_TICK_S = 0.1
 
 
-class Connection(ASGIProtocol):
+class Connection(ASGIProtocol):  # type: ignore[misc]
     """One client connection that its worker knows of."""
 
     def connection_made(self, transport: Any) -> None:
@@ -34,7 +35,7 @@ class Connection(ASGIProtocol):
         return bool(self._awaiting_request and not self._finishing_calls)
 
 
-class Worker(gasgi.ASGIWorker):
+class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
     """One web process."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -56,7 +57,7 @@ class Worker(gasgi.ASGIWorker):
 
     def is_whole_server_stopping(self) -> bool:
         home = self.cfg.env.get("BENCH_SERVER_HOME", "")
-        server = serverfile.read(serverfile.Path(home)) if home else None
+        server = serverfile.read(Path(home)) if home else None
         return server is not None and server.stopping
 
     async def _drain(self) -> None:

@@ -14,6 +14,10 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
     "system_role": ("system", "developer", "user"),
     "stream_options": None,
 }
+# Request fields that are added where the caller did not say: {"temperature": 0.2}.
+DEFAULTS = "defaults"
+# What a call is about is the caller's alone.
+NEVER_DEFAULTS = ("model", "messages", "stream", "stream_options", "tools", "tool_choice", "n")
 FLAG_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 LONGEST_TEXT = 500
 MOST_FLAGS = 40
@@ -31,7 +35,17 @@ def checked(value: Any, field: str = "quirks") -> dict[str, Any]:
     return {name: checked_one(name, said, f"{field}.{name}") for name, said in quirks.items() if said is not None}
 
 
+def checked_defaults(said: Any, path: str) -> dict[str, Any]:
+    found = mapping(said, path)
+    for name in found:
+        if name in NEVER_DEFAULTS:
+            raise ShapeError(f"{path}.{name}", "must come from the caller; it cannot have a default here.")
+    return found
+
+
 def checked_one(name: str, said: Any, path: str) -> Any:
+    if name == DEFAULTS:
+        return checked_defaults(said, path)
     if name in KNOWN:
         choices = KNOWN[name]
         if choices is None:
@@ -39,7 +53,7 @@ def checked_one(name: str, said: Any, path: str) -> Any:
         if said not in choices or not isinstance(said, str):
             raise ShapeError(path, f"must be one of {', '.join(choices)}, not {kind_of(said)}.")
         return said
-    if close := difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.75):
+    if close := difflib.get_close_matches(name, [*KNOWN, DEFAULTS], n=1, cutoff=0.75):
         raise ShapeError(path, f"is not known. Did you mean {close[0]}?")
     if not FLAG_NAME.fullmatch(name):
         raise ShapeError(path, "must be named in lower-case letters, digits and _.")

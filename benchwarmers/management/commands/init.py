@@ -56,7 +56,8 @@ class Command(BaseCommand):
         startup.first_rows(home)
         self.copy_examples(home)
         if options["endpoint"]:
-            self.set_endpoint(*options["endpoint"], options["kind"], key)
+            name, base_url = options["endpoint"]
+            self.set_endpoint(name, base_url, options["kind"], key)
         connections.close_all()
         self.stdout.write(f"The data folder {home} is ready. Start the server with: python manage.py serve")
 

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Measures this server beside LiteLLM's proxy. Options are those of `python -m bench.run`.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/setup.sh dev
+exec .venv/bin/python -m bench.run "$@"

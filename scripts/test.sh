@@ -1,0 +1,53 @@
+#!/bin/sh
+# Runs the tests: all of them on SQLite, then those that a database can fail on PostgreSQL with Redis. Arguments go to pytest.
+# QUICK=1 leaves out the browser, the fault run, real models and the second database. BENCH_TEST_ONCE=1 leaves out the second database alone.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/setup.sh dev
+. scripts/system.sh
+
+# Tests have a data folder and settings of their own.
+unset BENCHWARMERS_HOME BENCHWARMERS_SECRET_KEYS BENCHWARMERS_ADMIN_TOKEN BENCH_HOST BENCH_PORT BENCH_PUBLIC_URL BENCH_ONLY 2>/dev/null || true
+given_database=${DATABASE_URL:-} given_redis=${REDIS_URL:-}
+unset DATABASE_URL REDIS_URL 2>/dev/null || true
+
+closing=$(mktemp)
+trap 'rm -f "$closing"' EXIT
+failed=0
+
+run() { # a title, then a command: shows its output, keeps its closing lines
+    title=$1
+    shift
+    echo "== $title"
+    out=$(mktemp)
+    { "$@" 2>&1 && echo 0 >"$out.code" || echo $? >"$out.code"; } | tee "$out"
+    code=$(cat "$out.code")
+    { echo "== $title"; tail -n 3 "$out" | grep -v '^$' || true; } >>"$closing"
+    rm -f "$out" "$out.code"
+}
+
+if [ "${QUICK:-}" = 1 ]; then
+    set -- -m "not browser and not soak and not model" --ignore tests/test_soak_short.py "$@"
+fi
+run "SQLite" .venv/bin/python -m pytest "$@"
+[ "$code" = 0 ] || failed=1
+
+if [ "${QUICK:-}" != 1 ] && [ "${BENCH_TEST_ONCE:-}" != 1 ]; then
+    # Forms, pure rules and pages are the same on both.
+    if [ $# -gt 0 ]; then again="$*"; else again="tests/access tests/catalog tests/health tests/panels tests/gateway tests/benchwarmers"; fi
+    # shellcheck disable=SC2086
+    run "PostgreSQL and Redis" env ${given_database:+DATABASE_URL="$given_database"} ${given_redis:+REDIS_URL="$given_redis"} \
+        .venv/bin/python scripts/services.py .venv/bin/python -m pytest -m "not browser" $again
+    if [ "$code" = 75 ]; then
+        echo "   PostgreSQL is not installed: skipped." | tee -a "$closing"
+    elif [ "$code" != 0 ]; then
+        failed=1
+    fi
+fi
+
+echo
+cat "$closing"
+if [ -n "$MISSING" ]; then
+    echo "Not tested here, for want of system packages:$MISSING"
+fi
+exit $failed
