@@ -13,9 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, Min, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from access.ids import new_id
@@ -23,8 +22,6 @@ from health.models import Heartbeat, JobRun
 
 log = logging.getLogger(__name__)
 LEASE_S = 120.0
-# A heartbeat that is older is no worker's any more.
-ALIVE_S = 150.0
 KEEP = timedelta(days=2)
 FORGET = timedelta(days=60)
 
@@ -39,15 +36,6 @@ class Job:
 
     def slot(self, now: datetime) -> datetime:
         return datetime.fromtimestamp(now.timestamp() // self.period_s * self.period_s, UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class QueueState:
-    """How the queue does. Shape: `waiting` and `oldest_s` are None with Redis, which is not asked. Units: `oldest_s` seconds."""
-
-    waiting: int | None
-    oldest_s: float | None
-    workers: int
 
 
 registered: dict[str, Job] = {}
@@ -65,7 +53,7 @@ def ring(now: datetime | None = None) -> list[str]:
     due = [JobRun(job=job.name, slot=job.slot(now)) for job in registered.values()]
     JobRun.objects.bulk_create(due, ignore_conflicts=True)
     done: list[str] = []
-    open_runs = JobRun.objects.filter(job__in=registered, finished_at=None).exclude(leased_until__gt=now)
+    open_runs = JobRun.objects.filter(job__in=registered, finished_at=None).exclude(leased_until__gt=timezone.now())
     for run_id, name in open_runs.order_by("slot", "job").values_list("id", "job"):
         claim = f"{socket.gethostname()}:{os.getpid()}:{new_id('claim')}"[:120]
         if claimed(run_id, name, claim):
@@ -125,15 +113,3 @@ def forget(now: datetime) -> None:
         JobRun.objects.filter(job=job.name, slot__lt=job.slot(now) - max(KEEP, timedelta(seconds=job.period_s))).delete()
     JobRun.objects.filter(slot__lt=now - FORGET).exclude(job__in=registered).delete()
     Heartbeat.objects.filter(at__lt=now - KEEP).delete()
-
-
-def queue_state(now: datetime) -> QueueState:
-    """How many tasks wait, since when, and how many queues have worked lately."""
-    workers = Heartbeat.objects.filter(at__gt=now - timedelta(seconds=ALIVE_S)).count()
-    if "orm" not in settings.Q_CLUSTER:
-        return QueueState(None, None, workers)
-    from django_q.models import OrmQ  # without its app, as in some tests, the rest of this module still works
-
-    waiting = OrmQ.objects.filter(lock__lte=now)
-    oldest = waiting.aggregate(oldest=Min("lock"))["oldest"]
-    return QueueState(waiting.count(), (now - oldest).total_seconds() if oldest else None, workers)

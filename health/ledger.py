@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -166,15 +167,19 @@ def commit(lines: Sequence[Line], folder: Path | None = None, db: Database | Non
     Errors: DatabaseAway, and then some of the lines may be committed and some not: commit all of them again.
     """
     folder = folder or Path(settings.OUTBOX_FOLDER)
+
+    def refuse(line: Line, reason: str) -> None:
+        set_aside(folder, dumps(line), reason, names_of([line]))
+
     own = db or Database()
     try:
-        halve(own, lines, folder)
+        halve(own, lines, refuse)
     finally:
         if db is None:
             own.close()
 
 
-def halve(db: Database, lines: Sequence[Line], folder: Path) -> None:
+def halve(db: Database, lines: Sequence[Line], refuse: Callable[[Line, str], None]) -> None:
     """Looks for the bad line by halves."""
     try:
         transact(db, lines)
@@ -187,8 +192,8 @@ def halve(db: Database, lines: Sequence[Line], folder: Path) -> None:
         reason = f"{type(error).__name__} in the database" if len(lines) == 1 else ""
     if len(lines) > 1:
         half = len(lines) // 2
-        halve(db, lines[:half], folder)
-        halve(db, lines[half:], folder)
+        halve(db, lines[:half], refuse)
+        halve(db, lines[half:], refuse)
         return
     try:
         transact(db, [fitted(lines[0])])
@@ -196,7 +201,7 @@ def halve(db: Database, lines: Sequence[Line], folder: Path) -> None:
     except DatabaseAway:
         raise
     except Exception:
-        set_aside(folder, dumps(lines[0]), reason, names_of(lines))
+        refuse(lines[0], reason)
 
 
 def catch_up(naming: str = "", folder: Path | None = None) -> int:
@@ -204,14 +209,14 @@ def catch_up(naming: str = "", folder: Path | None = None) -> int:
 
     Shape: only lines that hold `naming` somewhere; returns how many there were. Errors: DatabaseAway.
     """
-    folder = folder or Path(settings.OUTBOX_FOLDER)
+    db = Database()
     count = 0
-    batch: list[Line] = []
-    for line in read_uncommitted(folder, naming):
-        batch.append(line)
-        if len(batch) == BATCH_LINES:
-            commit(batch, folder)
-            count, batch = count + len(batch), []
-    if batch:
-        commit(batch, folder)
-    return count + len(batch)
+    lines = read_uncommitted(folder or Path(settings.OUTBOX_FOLDER), naming)
+    try:
+        while batch := list(islice(lines, BATCH_LINES)):
+            # What cannot be committed here, perhaps for want of a line before it, is its own writer's or a drain's to set aside.
+            halve(db, batch, lambda line, reason: None)
+            count += len(batch)
+    finally:
+        db.close()
+    return count

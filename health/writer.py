@@ -177,7 +177,7 @@ class Writer:
                     break
         finally:
             db.close()
-            self._away(self._taken_asks(), DatabaseAway("The server is stopping."))
+            self._answer([(future, DatabaseAway("The server is stopping.")) for _, future in self._taken_asks()])
 
     def _wait(self) -> None:
         """Waits for something to do: a reservation, or lines for a little while."""

@@ -1,0 +1,156 @@
+"""A process for tests to kill: shares the test's database and outbox folder, does one thing and says what it did."""
+# ruff: noqa: E402 - the settings must know the database before anything of ours is imported
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchwarmers.settings")
+
+import django
+from django.conf import settings
+
+DATABASE, FOLDER = sys.argv[1], Path(sys.argv[2])
+settings.DATABASES["default"]["NAME"] = DATABASE
+django.setup()
+
+from health import ledger
+from health.database import Database
+from health.outbox import Outbox
+from health.writer import Denied, Writer
+from tests.health.conftest import ask, hold, row
+
+
+def say(what: Any) -> None:
+    os.write(1, orjson.dumps(what) + b"\n")
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def limits(name: str) -> Any:
+    """A call of 500 reserved tokens, one at a time of four."""
+    stub = row(name, input_tokens=300, output_tokens=200, cost_pusd=77, model="limited")
+    holds = [hold("endpoint:1", "tokens", 500, minute=100_000, day=1_000_000), hold("endpoint:1", "parallel", 1, parallel=4)]
+    return ask(name, *holds, stub=stub)
+
+
+def end(name: str) -> dict[str, Any]:
+    return {
+        "attempts": [row(name, input_tokens=30, output_tokens=12, model="limited")],
+        "settle": [{"permit": name, "truth": {"endpoint:1|tokens": 42}}],
+    }
+
+
+def commit(*lines: Any) -> None:
+    ledger.transact(Database(), lines)
+
+
+async def one_call(point: str) -> None:
+    """One limited call, killed at a point of its way."""
+    outbox = Outbox(FOLDER, "victim")
+    writer = Writer(outbox, coalesce_s=0 if point == "after_commit" else 3600)
+    request = limits("att-1")
+    await writer.reserve(None, [request])
+    if point == "reserved":
+        die()
+    writer.record({"begin": [request.stub]})
+    if point == "begun":
+        die()
+    if point == "half_a_line":
+        os.write(outbox._fd, orjson.dumps(end("att-1"))[:200])
+        die()
+    if point == "in_the_transaction":
+        ledger.register("deadly", lambda cursor, items: die())
+        writer.record({**end("att-1"), "deadly": [1]})
+        await writer.flush(60)
+    if point == "not_truncated":
+        outbox.append(end("att-1"))
+        await asyncio.to_thread(commit, end("att-1"))
+        die()
+    if point in ("rotating", "rotated"):
+        outbox.append(end("att-1"))
+        outbox.append({"begin": [row("att-2", model="limited")]})
+        position = outbox.append({"attempts": [row(f"filler-{number}", model="filler") for number in range(3000)]})
+        outbox.append({"attempts": [row("att-3", model="limited")]})
+        await asyncio.to_thread(commit, end("att-1"), {"attempts": [row(f"filler-{number}", model="filler") for number in range(3000)]})
+        rename = Path.rename
+
+        def deadly_rename(path: Path, target: Path) -> None:
+            if point == "rotated":
+                rename(path, target)
+            die()
+
+        Path.rename = deadly_rename  # type: ignore[assignment,method-assign]
+        outbox.committed(position)
+    writer.record(end("att-1"))
+    if point == "ended":
+        die()
+    await writer.flush(60)
+    die()
+
+
+async def many_calls() -> None:
+    """Calls without end, each told of once its caller would have its last byte."""
+    writer = Writer(Outbox(FOLDER, "victim"))
+    number = 0
+
+    async def caller(lane: int) -> None:
+        nonlocal number
+        while True:
+            number += 1
+            name = f"{os.getpid()}-{number}"
+            answer = await writer.reserve(
+                None, [ask(name, hold("endpoint:1", "tokens", 10, minute=10**9, month=10**9), hold("endpoint:1", "parallel", 1, parallel=100))]
+            )
+            assert not isinstance(answer.rest[0], Denied)
+            writer.record({"begin": [row(name)]})
+            await asyncio.sleep(0)
+            writer.record({"attempts": [row(name)], "settle": [{"permit": name, "truth": {"endpoint:1|tokens": 3}}]})
+            say(name)
+
+    await asyncio.gather(*[caller(lane) for lane in range(8)])
+
+
+async def hammer(count: str) -> None:
+    """Asks for one of ten requests a minute as often as told; says how often it got one."""
+    writer = Writer(Outbox(FOLDER, "hammer"))
+    asks = [writer.reserve(ask(f"{os.getpid()}-{n}", hold("endpoint:9", "requests", 1, minute=10))) for n in range(int(count))]
+    answers = await asyncio.gather(*asks)
+    say(sum(not isinstance(answer.first, Denied) for answer in answers))
+    await writer.stop()
+
+
+def ring() -> None:
+    """Rings once, for a job that writes a line."""
+    from health import jobs
+
+    jobs.registered.clear()
+    jobs.register("noted", 86_400, lambda now: say("ran"))
+    jobs.ring()
+
+
+def ring_and_die() -> None:
+    """Is killed in the middle of a job."""
+    from health import jobs
+
+    jobs.registered.clear()
+    jobs.register("noted", 86_400, lambda now: die())
+    jobs.ring()
+
+
+if __name__ == "__main__":
+    what, *arguments = sys.argv[3:]
+    found = globals()[what](*arguments)
+    if asyncio.iscoroutine(found):
+        asyncio.run(found)
