@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
@@ -75,6 +76,11 @@ class LeanRequest(HttpRequest):
     @property
     def scheme(self) -> str:
         return self.way.scheme
+
+    @cached_property
+    def lower_headers(self) -> dict[str, str]:
+        """Headers by their own names, for the dialects that read some."""
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self.scope["headers"]}
 
     async def read_body(self) -> bytes:
         """The whole body. Errors: CallerError 413 and 415."""
@@ -222,7 +228,7 @@ class Entry:
                 if out.started:
                     raise
                 headers = error_headers(error, request, found)
-                await out.whole(error.status, headers, dialect.write_error(error))
+                await out.whole(dialect.status_of(error), headers, dialect.write_error(error))
         except (CallerLeft, asyncio.CancelledError):
             out.status = out.status or 499
             if isinstance(sys.exception(), asyncio.CancelledError):

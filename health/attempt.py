@@ -82,6 +82,7 @@ class Attempt:
         self.thought = 0  # characters
         self.called = 0  # characters of tool arguments
         self.sent = False
+        self.dropped: tuple[str, ...] = ()
 
     # ------------------------------------------------------------------ the two ways to ask
 
@@ -165,15 +166,17 @@ class Attempt:
         model, request = self.order.model, self.order.request
         endpoint, provider = model.endpoint, self.provider
         quirks = {**endpoint.quirks, **model.quirks} if model.quirks else endpoint.quirks
-        body = self.dialect.write_request(request, model.served_name, quirks)
+        outbound = self.dialect.write_request(request, model.served_name, quirks)
+        self.dropped = outbound.dropped
         headers = {
+            **outbound.headers,
             **provider.headers(endpoint.key),
             "content-type": "application/json",
             "accept": "text/event-stream" if request.stream else "application/json",
             "user-agent": "benchwarmers",
         }
         self.sent = True
-        reply = await upstream.post(provider.chat_url(endpoint.base_url, model.served_name, request.stream), headers, orjson.dumps(body), idle_s)
+        reply = await upstream.post(provider.chat_url(endpoint.base_url, model.served_name, request.stream), headers, orjson.dumps(outbound.body), idle_s)
         self.http_status = reply.status
         if 200 <= reply.status < 300:
             return reply

@@ -74,7 +74,8 @@ async def direct(turn: Turn, target: Target) -> None:
 
 
 def direct_headers(attempt: Attempt) -> dict[str, str]:
-    return {"x_bench_model": quote(attempt.order.model.alias, safe=""), "x_bench_call": attempt.order.call, "x_bench_attempts": "1"}
+    dropped = {"x_bench_dropped": ", ".join(attempt.dropped)} if attempt.dropped else {}
+    return {"x_bench_model": quote(attempt.order.model.alias, safe=""), "x_bench_call": attempt.order.call, "x_bench_attempts": "1", **dropped}
 
 
 async def direct_whole(turn: Turn, planned: Plan, attempt: Attempt, finish: Callable[[], None]) -> None:
@@ -83,7 +84,7 @@ async def direct_whole(turn: Turn, planned: Plan, attempt: Attempt, finish: Call
             reply = await attempt.whole(turn.gateway.upstream)
         except UpstreamError:
             raise direct_failure(planned, attempt) from None
-    answer = Answer(new_id("chatcmpl"), turn.request.model, int(planned.asked_at.timestamp()), reply, attempt.final_usage())
+    answer = Answer(new_id(turn.dialect.id_prefix), turn.request.model, int(planned.asked_at.timestamp()), reply, attempt.final_usage())
     body = turn.dialect.write_reply(answer)
     finish()
     await turn.reply(body, **direct_headers(attempt))
@@ -96,7 +97,7 @@ def direct_failure(planned: Plan, attempt: Attempt) -> CallerError:
 async def direct_stream(turn: Turn, planned: Plan, attempt: Attempt, finish: Callable[[], None]) -> None:
     """Headers wait for the first real content, or 10 s; from then on an error is an event of the stream."""
     out = turn.out
-    writer = turn.dialect.stream_writer(turn.request, new_id("chatcmpl"), int(planned.asked_at.timestamp()))
+    writer = turn.dialect.stream_writer(turn.request, new_id(turn.dialect.id_prefix), int(planned.asked_at.timestamp()))
     stream = Stream(turn, writer)
     early: list[Chunk] = []
 

@@ -73,7 +73,7 @@ class Sitting:
         self.closed = False
         self.wrote_text = False
         request = turn.request
-        self.writer = turn.dialect.stream_writer(request, new_id("chatcmpl"), int(planned.asked_at.timestamp())) if request.stream else None
+        self.writer = turn.dialect.stream_writer(request, new_id(turn.dialect.id_prefix), int(planned.asked_at.timestamp())) if request.stream else None
         self.stream = Stream(turn, self.writer) if self.writer else None
 
     async def run(self) -> None:
@@ -193,7 +193,7 @@ class Sitting:
             await self.turn.out.end()
             return
         reply = Reply((Text(self.text()),), Stop.END, "stop", usage)
-        answer = Answer(new_id("chatcmpl"), self.turn.request.model, int(self.plan.asked_at.timestamp()), reply, usage, bench)
+        answer = Answer(new_id(self.turn.dialect.id_prefix), self.turn.request.model, int(self.plan.asked_at.timestamp()), reply, usage, bench)
         await self.turn.reply(self.turn.dialect.write_reply(answer))
 
     def text(self) -> str:

@@ -19,6 +19,7 @@ from panels.serve import serve
 from panels.snapshot import Snapshot
 from panels.turn import Turn
 from wire import dialects, model_list
+from wire.dialects import Inbound
 from wire.errors import CallerError
 from wire.jsontext import parse_body
 from wire.model_list import Listing
@@ -57,7 +58,8 @@ class AskView(GatewayView):
         if "model=" in request.META["QUERY_STRING"]:
             raise CallerError("invalid_request", "The model is named in the body; a model in the query string is refused.", field="model")
         began = time.monotonic()
-        asked = self.dialect.read_request(parse_body(await request.read_body()), request.path)
+        inbound = Inbound(request.path, request.META["QUERY_STRING"], request.lower_headers, parse_body(await request.read_body()))
+        asked = self.dialect.read_request(inbound)
         gateway: Gateway = request.gateway
         turn = Turn(gateway, self.dialect, caller, asked, request.snapshot, request.request_id, request.out, began)
         request.turn = turn

@@ -143,11 +143,34 @@ class Format:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Which tool a model may or must call: `mode` is auto, none, required or tool (then `name`); `allowed` narrows the tools without hiding them."""
+
+    mode: str
+    name: str = ""
+    allowed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """How hard a model should think. Shape: `effort` is a provider's word (minimal, low, medium, high …), `enabled` None where not said.
+
+    Units: `budget` tokens.
+    """
+
+    effort: str = ""
+    budget: int | None = None
+    enabled: bool | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One request in any dialect.
 
-    Shape: `raw` is the body as it came (its own dialect's fields); everything else is what was understood of it.
-    Units: `output_limit` tokens.
+    Shape: `raw` is the body as it came (its own dialect's fields), `headers` those of its headers that belong to its dialect and go on to a
+    provider of the same; everything else is what was understood of it. `marks` are what tells one conversation from another, surest first.
+    `operation` is "ask" or "count". Units: `output_limit` tokens.
     """
 
     dialect: str
@@ -158,11 +181,15 @@ class Request:
     sampling: Sampling = Sampling()
     format: Format | None = None
     tools: tuple[Tool, ...] = ()
-    tool_choice: Any = None
+    tool_choice: ToolChoice | None = None
+    reasoning: Reasoning | None = None
     parallel_tool_calls: bool | None = None
     choices: int = 1
     raw: Mapping[str, Any] | None = field(default=None, repr=False)
     usage_wanted: bool = False  # a stream's client asked for its usage
+    headers: Mapping[str, str] | None = None
+    marks: tuple[str, ...] = ()
+    operation: str = "ask"
 
     @property
     def has_images(self) -> bool:
@@ -228,6 +255,7 @@ class Chunk:
     text: str = ""
     thinking: str = ""
     signature: str = ""
+    redacted: str = ""
     refusal: str = ""
     tools: tuple[ToolPiece, ...] = ()
     stop: Stop | None = None
@@ -238,7 +266,7 @@ class Chunk:
 
     @property
     def has_content(self) -> bool:
-        return bool(self.text or self.thinking or self.refusal or self.tools)
+        return bool(self.text or self.thinking or self.refusal or self.tools or self.redacted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,13 +27,14 @@ class Parser:
     Errors: TooLong when one event grows over `limit` bytes.
     """
 
-    __slots__ = ("_buffer", "_data", "_event", "_skip_lf", "limit")
+    __slots__ = ("_buffer", "_data", "_event", "_held", "_skip_lf", "limit")
 
     def __init__(self, limit: int = 32 * 1024 * 1024) -> None:
         self._buffer = b""
         self._data: list[bytes] = []
         self._event = ""
         self._skip_lf = False
+        self._held = 0  # bytes of the event's earlier lines
         self.limit = limit
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
@@ -49,23 +50,26 @@ class Parser:
             buffer = buffer.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         lines = buffer.split(b"\n")
         self._buffer = lines.pop()
-        if len(self._buffer) > self.limit:
-            raise TooLong(f"an event of over {self.limit} bytes")
         out: list[ServerEvent] = []
         for line in lines:
             if not line:
                 if self._data:
                     out.append(ServerEvent(self._event, self._data[0] if len(self._data) == 1 else b"\n".join(self._data)))
                     self._data = []
+                    self._held = 0
                 self._event = ""
             elif line[0] == 0x3A:  # a comment
                 continue
             elif line.startswith(b"data:"):
                 self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+                self._held += len(line)
             elif line.startswith(b"event:"):
                 self._event = line[6:].lstrip(b" ").decode("utf-8", "replace")
             elif line == b"data":
                 self._data.append(b"")
+                self._held += 1
+        if len(self._buffer) + self._held > self.limit:
+            raise TooLong(f"an event of over {self.limit} bytes")
         return out
 
     def close(self) -> list[ServerEvent]:

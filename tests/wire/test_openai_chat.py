@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.wire.mutations import JUNK, bent
 from wire import dialects, sse
 from wire.conversation import Chunk, Image, Message, Reply, Request, Role, Stop, Text, Thinking, ToolCall, ToolPiece, ToolResult, Usage
-from wire.dialects import Answer
+from wire.dialects import Answer, Inbound
 from wire.errors import CallerError, Empty, Garbage, Truncated, UpstreamError
 from wire.jsontext import parse_body
 
@@ -95,7 +95,7 @@ CALLER_CODES = {"invalid_request", "tools_need_route"}
 
 
 def a_request(**more: Any) -> Request:
-    return CHAT.read_request({"model": "fast", "messages": [{"role": "user", "content": "hi"}], **more}, PATH)
+    return CHAT.read_request(Inbound(PATH, "", {}, {"model": "fast", "messages": [{"role": "user", "content": "hi"}], **more}))
 
 
 def written(answer: Reply, **more: Any) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def written(answer: Reply, **more: Any) -> dict[str, Any]:
 
 
 def test_a_request_is_understood() -> None:
-    request = CHAT.read_request(REQUEST, PATH)
+    request = CHAT.read_request(Inbound(PATH, "", {}, REQUEST))
     assert (request.model, request.stream, request.output_limit, request.usage_wanted, request.choices) == ("fast", True, 100, True, 1)
     assert [m.role for m in request.messages] == [Role.SYSTEM, Role.USER, Role.ASSISTANT, Role.TOOL, Role.USER]
     assert request.messages[1].parts == (Text("What is this?"), Image(media_type="image/png", data="QUJD", detail="low"))
@@ -190,7 +190,7 @@ def test_a_wrong_type_is_refused_by_its_fields_name(field: str, value: Any) -> N
         target = target[key]
     target[keys[-1]] = value
     with pytest.raises(CallerError) as caught:
-        CHAT.read_request(base, PATH)
+        CHAT.read_request(Inbound(PATH, "", {}, base))
     assert (caught.value.status, caught.value.code) == (400, "invalid_request")
     assert caught.value.field == field
     assert field in caught.value.message
@@ -199,7 +199,7 @@ def test_a_wrong_type_is_refused_by_its_fields_name(field: str, value: Any) -> N
 @pytest.mark.parametrize("body", [None, 1, "x", [], [{}], True])
 def test_a_body_that_is_no_object_is_refused(body: Any) -> None:
     with pytest.raises(CallerError):
-        CHAT.read_request(body, PATH)
+        CHAT.read_request(Inbound(PATH, "", {}, body))
 
 
 def test_unknown_fields_never_break_a_request() -> None:
@@ -230,14 +230,14 @@ def test_near_miss_image_types_are_put_right(url: str, media_type: str) -> None:
 @given(bent(REQUEST) | JUNK | st.dictionaries(st.sampled_from([*REQUEST, "x"]), JUNK))
 def test_any_json_is_a_request_or_a_callers_error(body: Any) -> None:
     try:
-        request = CHAT.read_request(body, PATH)
+        request = CHAT.read_request(Inbound(PATH, "", {}, body))
     except CallerError as error:
         assert error.status == 400  # noqa: PT017
         assert error.code in CALLER_CODES  # noqa: PT017
         assert orjson.dumps(CHAT.write_error(error))  # noqa: PT017
         return
     for quirks in ({}, {"token_param": "max_completion_tokens", "system_role": "developer", "stream_options": False}):
-        out = CHAT.write_request(request, "served", quirks)
+        out = CHAT.write_request(request, "served", quirks).body
         assert out["model"] == "served"
         orjson.dumps(out)
 
@@ -245,10 +245,10 @@ def test_any_json_is_a_request_or_a_callers_error(body: Any) -> None:
 @given(st.binary(max_size=40) | bent(REQUEST).map(lambda v: orjson.dumps(v, default=str, option=orjson.OPT_NON_STR_KEYS) if fits(v) else b"{}"))
 def test_any_bytes_are_a_request_or_a_callers_error(data: bytes) -> None:
     try:
-        request = CHAT.read_request(parse_body(data), PATH)
+        request = CHAT.read_request(Inbound(PATH, "", {}, parse_body(data)))
     except CallerError:
         return
-    orjson.dumps(CHAT.write_request(request, "served", {}))
+    orjson.dumps(CHAT.write_request(request, "served", {}).body)
 
 
 def fits(value: Any) -> bool:
@@ -263,30 +263,30 @@ def fits(value: Any) -> bool:
 
 
 def test_the_body_passes_through_with_only_the_name_changed() -> None:
-    out = CHAT.write_request(CHAT.read_request(REQUEST, PATH), "vendor/served", {})
+    out = CHAT.write_request(CHAT.read_request(Inbound(PATH, "", {}, REQUEST)), "vendor/served", {}).body
     assert out == {**REQUEST, "model": "vendor/served"}
 
 
 def test_usage_is_asked_for_in_streams_unless_the_server_knows_no_such_option() -> None:
-    assert CHAT.write_request(a_request(stream=True), "s", {})["stream_options"] == {"include_usage": True}
-    assert "stream_options" not in CHAT.write_request(a_request(stream=True), "s", {"stream_options": False})
-    assert "stream_options" not in CHAT.write_request(a_request(), "s", {})
+    assert CHAT.write_request(a_request(stream=True), "s", {}).body["stream_options"] == {"include_usage": True}
+    assert "stream_options" not in CHAT.write_request(a_request(stream=True), "s", {"stream_options": False}).body
+    assert "stream_options" not in CHAT.write_request(a_request(), "s", {}).body
 
 
 def test_the_output_limit_takes_the_name_that_the_server_knows() -> None:
     for given_name in ("max_tokens", "max_completion_tokens"):
-        out = CHAT.write_request(a_request(**{given_name: 9}), "s", {"token_param": "max_completion_tokens"})
+        out = CHAT.write_request(a_request(**{given_name: 9}), "s", {"token_param": "max_completion_tokens"}).body
         assert out["max_completion_tokens"] == 9
         assert "max_tokens" not in out
 
 
 def test_the_system_role_takes_the_name_that_the_server_knows() -> None:
     request = a_request(messages=[{"role": "system", "content": "x"}, {"role": "user", "content": "y"}])
-    assert [m["role"] for m in CHAT.write_request(request, "s", {"system_role": "developer"})["messages"]] == ["developer", "user"]
+    assert [m["role"] for m in CHAT.write_request(request, "s", {"system_role": "developer"}).body["messages"]] == ["developer", "user"]
 
 
 def test_an_empty_tool_list_is_no_tools() -> None:
-    out = CHAT.write_request(a_request(tools=[], tool_choice="auto", parallel_tool_calls=True), "s", {})
+    out = CHAT.write_request(a_request(tools=[], tool_choice="auto", parallel_tool_calls=True), "s", {}).body
     assert not {"tools", "tool_choice", "parallel_tool_calls"} & out.keys()
 
 
@@ -294,10 +294,10 @@ def test_a_request_of_our_own_becomes_a_body() -> None:
     made = Request(
         "ours", "fast", (Message(Role.SYSTEM, (Text("be brief"),)), Message(Role.USER, (Text("hi"), Image(url="https://example.org/a.png")))), output_limit=5
     )
-    out = CHAT.write_request(made, "s", {})
+    out = CHAT.write_request(made, "s", {}).body
     assert out["messages"][0] == {"role": "system", "content": "be brief"}
     assert out["messages"][1]["content"][1] == {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
-    assert CHAT.read_request(out, PATH).messages == made.messages
+    assert CHAT.read_request(Inbound(PATH, "", {}, out)).messages == made.messages
 
 
 # ------------------------------------------------------------------ replies

@@ -93,7 +93,7 @@ def test_keepalives_and_the_end_are_no_answers() -> None:
     assert parsed(sse.DONE) == [("", b"[DONE]")]
 
 
-@pytest.mark.parametrize("piece", [b"x" * 100], ids=["one endless line"])
+@pytest.mark.parametrize("piece", [b"x" * 100, b"data: " + b"x" * 100 + b"\n"], ids=["one endless line", "endless lines of one event"])
 def test_an_event_without_end_is_refused(piece: bytes) -> None:
     parser = sse.Parser(limit=1000)
     with pytest.raises(sse.TooLong):  # noqa: PT012

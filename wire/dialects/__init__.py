@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -41,6 +41,30 @@ class Answer:
     reply: Reply
     usage: Usage
     bench: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """What came in on one of a dialect's paths.
+
+    Shape: `path` without a proxy's prefix, percent-decoded; `headers` by lower-case names; `earlier` is what was kept under the id that
+    `Dialect.refers_to` told, None where nothing was.
+    """
+
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: Any
+    earlier: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """What goes to a provider. Shape: `dropped` names the caller's fields that only tune and that this provider has no word for."""
+
+    body: dict[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
 
 
 class StreamWriter:
@@ -84,16 +108,36 @@ class StreamReader:
 
 
 class Dialect:
-    """What is particular to one wire format. Pure: no I/O, no clock of its own."""
+    """What is particular to one wire format. Pure: no I/O, no clock of its own.
+
+    `raw` of replies and chunks is set only where `request.dialect` is this dialect: then the writer of the same format loses nothing.
+    """
 
     name: str
     routes: tuple[Route, ...] = ()
+    id_prefix = "chatcmpl"
 
     # towards our callers
 
-    def read_request(self, body: Any, path: str) -> Request:
-        """Reads a body. Errors: CallerError that names the field."""
+    def refers_to(self, inbound: Inbound) -> str:
+        """The id of something kept here that the request builds on; empty for none."""
+        return ""
+
+    def read_request(self, inbound: Inbound) -> Request:
+        """Reads what came in. Errors: CallerError that names the field."""
         raise NotImplementedError
+
+    def status_of(self, error: CallerError) -> int:
+        """The HTTP status of an error, where this dialect has a word of its own."""
+        return error.status
+
+    def write_count(self, tokens: int) -> dict[str, Any]:
+        """The answer to a request whose `operation` is "count"."""
+        raise NotImplementedError
+
+    def to_keep(self, request: Request, answer: Answer) -> tuple[str, Any] | None:
+        """An id and what later requests may refer to by it; None where nothing is to be kept."""
+        return None
 
     def write_reply(self, answer: Answer) -> dict[str, Any]:
         raise NotImplementedError
@@ -107,9 +151,20 @@ class Dialect:
 
     # towards providers that speak it
 
-    def write_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> dict[str, Any]:
-        """The body for a provider: from `request.raw` where the request came in this dialect, else from what was understood."""
+    def write_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> Outbound:
+        """What a provider is sent: from `request.raw` where the request came in this dialect, else from what was understood.
+
+        Errors: CallerError 400 naming the field, where leaving it out would change what the answer means.
+        """
         raise NotImplementedError
+
+    def write_count_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> Outbound | None:
+        """Asks a provider to count a request's tokens; None where the format has no way to."""
+        return None
+
+    def read_count(self, body: Any) -> int | None:
+        """The provider's count; None where the body tells none."""
+        return None
 
     def read_reply(self, body: Any, request: Request) -> Reply:
         """Errors: UpstreamError where the body is an error in disguise or no reply of this format."""

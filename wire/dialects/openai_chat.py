@@ -23,6 +23,7 @@ from wire.conversation import (
     Image,
     Message,
     Part,
+    Reasoning,
     Refusal,
     Reply,
     Request,
@@ -33,11 +34,12 @@ from wire.conversation import (
     Thinking,
     Tool,
     ToolCall,
+    ToolChoice,
     ToolPiece,
     ToolResult,
     Usage,
 )
-from wire.dialects import Answer, Dialect, Route, StreamReader, StreamWriter
+from wire.dialects import Answer, Dialect, Inbound, Outbound, Route, StreamReader, StreamWriter
 from wire.errors import CallerError, Empty, Garbage, Truncated, UpstreamError
 from wire.fields import array, missing, model_name, obj, optional_bool, optional_int, optional_number, optional_text, text, wrong
 from wire.jsontext import parse_upstream
@@ -80,8 +82,8 @@ class OpenAIChat(Dialect):
 
     # ------------------------------------------------------------------ towards our callers
 
-    def read_request(self, body: Any, path: str) -> Request:
-        body = obj(body, "the body")
+    def read_request(self, inbound: Inbound) -> Request:
+        body = obj(inbound.body, "the body")
         name = model_name(body)
         if "messages" not in body:
             raise missing("messages")
@@ -100,10 +102,12 @@ class OpenAIChat(Dialect):
             sampling=read_sampling(body),
             format=read_format(body.get("response_format")),
             tools=read_tools(body.get("tools")),
-            tool_choice=body.get("tool_choice"),
+            tool_choice=read_choice(body.get("tool_choice")),
+            reasoning=Reasoning(effort=effort) if (effort := optional_text(body, "reasoning_effort")) else None,
             parallel_tool_calls=optional_bool(body, "parallel_tool_calls"),
             choices=optional_int(body, "n", least=1, most=128) or 1,
             raw=body,
+            marks=tuple([f"prompt_cache_key:{mark}" for mark in (optional_text(body, "prompt_cache_key"),) if mark]),
             usage_wanted=stream_options is not None and bool(optional_bool(obj(stream_options, "stream_options"), "include_usage", "stream_options.")),
         )
 
@@ -151,7 +155,7 @@ class OpenAIChat(Dialect):
 
     # ------------------------------------------------------------------ towards providers that speak it
 
-    def write_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> dict[str, Any]:
+    def write_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> Outbound:
         body = dict(request.raw) if request.dialect == self.name and request.raw else write_body(request)
         body["model"] = served_name
         body["stream"] = request.stream
@@ -173,7 +177,7 @@ class OpenAIChat(Dialect):
             body["messages"] = [{**m, "role": role} if m.get("role") in ("system", "developer") else m for m in body["messages"]]
         for field, value in (quirks.get("defaults") or {}).items():
             body.setdefault(field, value)
-        return body
+        return Outbound(body)
 
     def read_reply(self, body: Any, request: Request) -> Reply:
         if not isinstance(body, dict):
@@ -193,13 +197,13 @@ class OpenAIChat(Dialect):
         stop = STOPS.get(finish, Stop.END)
         if not parts and stop in (Stop.END, Stop.TOOLS):
             raise Empty("The endpoint answered with nothing in it.")
-        return Reply(parts=parts, stop=stop, finish=finish or "stop", usage=usage, raw=body)
+        return Reply(parts=parts, stop=stop, finish=finish or "stop", usage=usage, raw=body if request.dialect == self.name else None)
 
     def read_usage(self, body: Mapping[str, Any]) -> Usage | None:
         return usage_in(body.get("usage"))
 
     def stream_reader(self, request: Request) -> StreamReader:
-        return ChatReader()
+        return ChatReader(keep_raw=request.dialect == self.name)
 
     def with_user_turn(self, request: Request, text: str) -> Request:
         raw = {**request.raw, "messages": [*request.raw["messages"], {"role": "user", "content": text}]} if request.raw else request.raw
@@ -331,6 +335,37 @@ def read_format(value: Any) -> Format | None:
     return None
 
 
+def read_choice(value: Any) -> ToolChoice | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return ToolChoice(value if value in ("none", "required") else "auto")
+    given = obj(value, "tool_choice")
+    if given.get("type") == "allowed_tools":
+        allowed = obj(given.get("allowed_tools", given), "tool_choice.allowed_tools")
+        names = [allowed_name(t, f"tool_choice.allowed_tools.tools[{i}]") for i, t in enumerate(array(allowed.get("tools"), "tool_choice.allowed_tools.tools"))]
+        return ToolChoice("required" if allowed.get("mode") == "required" else "auto", allowed=tuple(names))
+    inner = given.get("function") or given.get("custom") or given
+    return ToolChoice("tool", name=text(obj(inner, "tool_choice.function").get("name"), "tool_choice.function.name"))
+
+
+def allowed_name(value: Any, path: str) -> str:
+    tool = obj(value, path)
+    inner = tool.get("function")
+    return optional_text(inner if isinstance(inner, dict) else tool, "name", f"{path}.")
+
+
+def write_choice(choice: ToolChoice | None) -> Any:
+    if choice is None:
+        return None
+    if choice.mode == "tool":
+        return {"type": "function", "function": {"name": choice.name}}
+    if choice.allowed:
+        tools = [{"type": "function", "function": {"name": name}} for name in choice.allowed]
+        return {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": tools}}
+    return choice.mode
+
+
 def read_tools(value: Any) -> tuple[Tool, ...]:
     if value is None:
         return ()
@@ -371,7 +406,8 @@ def write_body(request: Request) -> dict[str, Any]:
         ("presence_penalty", s.presence_penalty),
         ("frequency_penalty", s.frequency_penalty),
         ("parallel_tool_calls", request.parallel_tool_calls),
-        ("tool_choice", request.tool_choice),
+        ("tool_choice", write_choice(request.tool_choice)),
+        ("reasoning_effort", request.reasoning.effort if request.reasoning and request.reasoning.effort else None),
     ):
         if value is not None:
             body[field] = value
@@ -556,7 +592,8 @@ def reply_parts(message: Mapping[str, Any]) -> tuple[Part, ...]:
 class ChatReader(StreamReader):
     """Reads a provider's stream. A finish reason is only noted: text may follow it, and it holds once the stream has ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep_raw: bool = True) -> None:
+        self.keep_raw = keep_raw
         self.parser = sse.Parser()
         self.done = False
         self.finished = False
@@ -599,7 +636,7 @@ class ChatReader(StreamReader):
         usage = usage_in(obj.get("usage"))
         choices = obj.get("choices")
         if not isinstance(choices, list) or not choices:
-            chunks.append(Chunk(usage=usage, raw=obj))
+            chunks.append(Chunk(usage=usage, raw=obj if self.keep_raw else None))
             return
         several = len(choices) > 1
         for choice in choices:
@@ -631,7 +668,7 @@ class ChatReader(StreamReader):
             finish=finish or "",
             usage=usage,
             choice=count(choice.get("index")),
-            raw=raw,
+            raw=raw if self.keep_raw else None,
         )
         if not self.content and chunk.has_content:
             self.content = True
