@@ -95,6 +95,7 @@ class Live:
             "BENCHWARMERS_HOME": str(self.home),
             "BENCHWARMERS_SECRET_KEYS": SECRET,
             "BENCH_PORT": str(self.port),
+            "BENCH_WORKERS": "2",  # what one worker knows the other must know too
             "BENCH_KEEPALIVE_S": "0.5",
             "BENCH_HEADERS_WITHIN_S": "1",
             "BENCH_GRACEFUL_TIMEOUT_S": "20",
@@ -120,10 +121,19 @@ class Live:
         self.launch()
 
     def launch(self, *arguments: str) -> None:
-        """Starts `serve` in a process session of its own and waits until it is ready."""
+        """Starts `serve` in a process session of its own and waits until it answers."""
         with self.log.open("ab") as log:
             self._server = subprocess.Popen(
-                [sys.executable, "manage.py", "serve", "--no-browser", *(["--migrate"] if self.database.name else []), *arguments],
+                [
+                    sys.executable,
+                    "manage.py",
+                    "serve",
+                    "--no-browser",
+                    "--workers",
+                    self.environment["BENCH_WORKERS"],
+                    *(["--migrate"] if self.database.name else []),
+                    *arguments,
+                ],
                 cwd=CHECKOUT,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -133,14 +143,15 @@ class Live:
             )
         end = time.monotonic() + START_S
         pause = threading.Event()
-        while not self.is_ready():
+        while not self.is_alive():
             assert self._server.poll() is None, f"serve ended with {self._server.returncode} while starting:\n{self.log_text()[-4000:]}"
-            assert time.monotonic() < end, f"serve was not ready within {START_S:.0f} s:\n{self.log_text()[-4000:]}"
+            assert time.monotonic() < end, f"serve did not answer within {START_S:.0f} s:\n{self.log_text()[-4000:]}"
             pause.wait(0.1)
 
-    def is_ready(self) -> bool:
+    def is_alive(self) -> bool:
+        """Whether it answers. It is ready only once its queue has rung for the first time, which no call waits for."""
         try:
-            return self.send("GET", "/readyz").status == 200
+            return self.send("GET", "/livez").status == 200
         except OSError:
             return False
 
@@ -191,15 +202,16 @@ class Live:
         """Runs one order in the warm command line (see tests/commands.py)."""
         with self._lock:
             if self._commands is None or self._commands.poll() is not None:
-                self._commands = subprocess.Popen(
-                    [sys.executable, "-m", "tests.commands"],
-                    cwd=CHECKOUT,
-                    env=self.environment,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=(self.folder / "commands.log").open("ab"),
-                    text=True,
-                )
+                with (self.folder / "commands.log").open("ab") as log:
+                    self._commands = subprocess.Popen(
+                        [sys.executable, "-m", "tests.commands"],
+                        cwd=CHECKOUT,
+                        env=self.environment,
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=log,
+                        text=True,
+                    )
             assert self._commands.stdin
             assert self._commands.stdout
             self._commands.stdin.write(json.dumps(order) + "\n")

@@ -145,7 +145,7 @@ class Answer:
         return self._bent(lambda steps: [*steps, *[step_of(m) for m in more]])
 
     def holding(self, what: Gate | float, after: str | bytes | None = None) -> Answer:
-        """Stalls inside the body: once `after` has been written, or between head and body."""
+        """Stalls inside the body: once `after` has been written (its event whole), or between head and body."""
 
         def bend(steps: list[Step]) -> list[Step]:
             at = position(steps, after)
@@ -153,12 +153,15 @@ class Answer:
 
         return self._bent(bend)
 
-    def cut(self, after: str | bytes | None = None, how: str = "close") -> Answer:
-        """Ends there: once `after` has been written (or right behind the head), with the lengths still promised."""
+    def cut(self, after: str | bytes | None = None, how: str = "close", *, inside: bool = False) -> Answer:
+        """Ends there: once `after` has been written (or right behind the head), with the lengths still promised.
+
+        The event of a stream that holds it is whole, unless the cut is to fall `inside` it.
+        """
 
         def bend(steps: list[Step]) -> list[Step]:
             steps = promised(steps)
-            return [*steps[: position(steps, after)], End(how)]
+            return [*steps[: position(steps, after, inside)], End(how)]
 
         return self._bent(bend)
 
@@ -247,8 +250,11 @@ def step_of(what: Any) -> Step:
     return End(what) if isinstance(what, str) else what if isinstance(what, Head | Data | Raw | Pause | Wait | End) else pause(what)
 
 
-def position(steps: list[Step], after: str | bytes | None) -> int:
-    """The index of the first step behind which `after` has been written whole; behind the head where it is None."""
+def position(steps: list[Step], after: str | bytes | None, inside: bool = False) -> int:
+    """The index of the first step behind which `after` has been written whole; behind the head where it is None.
+
+    A write that is no whole event, or is to be cut `inside`, is taken apart right behind it.
+    """
     if after is None:
         return next((n for n, s in enumerate(steps) if isinstance(s, Head)), -1) + 1
     wanted = after.encode() if isinstance(after, str) else after
@@ -258,7 +264,7 @@ def position(steps: list[Step], after: str | bytes | None) -> int:
             before, written = len(written), written + step.data
             end = written.find(wanted) + len(wanted) if wanted in written else -1
             if end >= 0:
-                if end < len(written):  # inside a write: it is taken apart there
+                if end < len(written) and (inside or not step.data.endswith(b"\n\n")):
                     kind = type(step)
                     steps[n : n + 1] = [kind(step.data[: end - before]), kind(step.data[end - before :])]
                 return n + 1

@@ -98,6 +98,10 @@ def test_a_cut_answer_ends_where_it_says(fake: FakeProvider) -> None:
     with pytest.raises(http.client.IncompleteRead) as caught:
         ask(fake, "half")
     assert caught.value.partial.endswith(b'"choices"')
+    fake.script("event", reply(["one", "two"]).closing().cut(after="one"))
+    assert ask(fake, "event", stream=True)[1].endswith(b"\n\n")
+    fake.script("inside", reply(["one", "two"]).closing().cut(after="one", inside=True))
+    assert ask(fake, "inside", stream=True)[1].endswith(b"one")
     fake.script("reset", reply("hello").cut(after="hello", how="reset"))
     with pytest.raises(ConnectionResetError):
         ask(fake, "reset", stream=True)
