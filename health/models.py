@@ -86,6 +86,8 @@ class Rest(models.Model):
     """An endpoint, or one model of it, that is left alone until a time, because a provider said so. Written by `health.ledger`."""
 
     scope = models.CharField(max_length=260, primary_key=True, help_text="endpoint:<name> or model:<alias>.")
+    kind = models.CharField(max_length=16, default="limit", help_text="limit: a provider's limit; key: it refused the key; overload: it or its network failed.")
+    step = models.PositiveIntegerField(default=0, help_text="How many rests came one after another, each longer than the one before.")
     until = models.DateTimeField()
     reason = models.CharField(max_length=300)
     since = models.DateTimeField()

@@ -151,3 +151,16 @@ class Verdict(models.Model):
     class Meta:
         ordering = ["-at", "-id"]
         constraints = [models.UniqueConstraint(fields=["call", "judge"], condition=models.Q(current=True), name="panels_verdict_one_current")]
+
+
+class Pin(models.Model):
+    """What route mode remembers of a conversation for 24 hours, under the digest of what a client repeats. Written by `panels.memory` from the outbox.
+
+    Shape: `kind` mark, tool or prefix names the member that the conversation stays with; thought names whose reasoning a block is.
+    """
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    kind = models.CharField(max_length=8)
+    model = models.CharField(max_length=200, help_text="Alias.")
+    payload = models.TextField(blank=True, help_text="JSON: reasoning that a client cannot echo, by its tool call.")
+    used_at = models.DateTimeField(db_index=True)
