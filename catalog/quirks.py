@@ -36,7 +36,7 @@ def checked(value: Any, field: str = "quirks") -> dict[str, Any]:
 
 
 def checked_defaults(said: Any, path: str) -> dict[str, Any]:
-    found = mapping(said, path)
+    found = dict(mapping(said, path))
     for name in found:
         if name in NEVER_DEFAULTS:
             raise ShapeError(f"{path}.{name}", "must come from the caller; it cannot have a default here.")
