@@ -23,7 +23,7 @@ def main() -> None:
     django.setup()
     for line in sys.stdin:
         order = json.loads(line)
-        answer = run(order["argv"]) if "argv" in order else rows(order["rows"], order.get("where", {}))
+        answer = run(order["argv"]) if "argv" in order else ring(order["ring"]) if "ring" in order else rows(order["rows"], order.get("where", {}))
         answers.write(json.dumps(answer, default=str) + "\n")
         answers.flush()
 
@@ -40,6 +40,16 @@ def run(argv: list[str]) -> dict[str, Any]:
         except SystemExit as end:
             return {"code": end.code if isinstance(end.code, int) else 1, "out": f"{out.getvalue()}{'' if isinstance(end.code, int) else end.code}"}
     return {"code": 0, "out": out.getvalue()}
+
+
+def ring(ahead_s: float) -> dict[str, Any]:
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    from health import jobs
+
+    return {"done": jobs.ring(timezone.now() + timedelta(seconds=ahead_s)), "registered": sorted(jobs.registered)}
 
 
 def rows(label: str, where: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ Names are what tells whom a server talks to; numeric addresses come by here too.
 """
 
 import os
-import socket
 import sys
 
 FILE = os.environ.get("BENCH_TEST_NAMES")
@@ -19,7 +18,7 @@ def note(host):
 
 
 def heard(event, args):
-    if event in ("socket.getaddrinfo", "socket.gethostbyname"):
+    if event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
         note(args[0])
 
 
@@ -38,11 +37,3 @@ if FILE:
             return await ask(self, host, port, **more)
 
         uvloop.Loop.getaddrinfo = getaddrinfo
-    for name in ("gethostbyname_ex", "getnameinfo"):
-        original = getattr(socket, name)
-
-        def wrapped(first, *rest, original=original):
-            note(first if isinstance(first, str) else first[0])
-            return original(first, *rest)
-
-        setattr(socket, name, wrapped)
