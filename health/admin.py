@@ -85,7 +85,7 @@ class ModelAdmin(RosterModelAdmin):
             return format_html('<span class="bench-badge is-bad" title="{}">retired</span>', obj.status_reason)
         if rest := obj.bench_rest:
             return format_html('<span class="bench-badge is-warn" title="{}">resting until {}</span>', rest.reason, until(rest.until))
-        extra = format_html(' <span class="bench-badge is-plain">ad hoc</span>') if obj.ad_hoc else ""
+        extra = format_html(' <span class="bench-badge is-plain">{}</span>', "ad hoc") if obj.ad_hoc else ""
         return format_html('<span class="bench-badge is-good">active</span>{}', extra)
 
     @display(description="Last seated")
@@ -157,6 +157,7 @@ class AttemptAdmin(ReadOnly, AuditedAdmin):
 
     noun = "call"
     paginator = InfinitePaginator
+    show_full_result_count = False
     ordering = ("-started_at",)
     sortable_by = ("started_shown",)
     list_display = ("started_shown", "model", "endpoint", "purpose", "status_shown", "tokens_in", "tokens_out", "cost_shown", "seconds_shown", "who")

@@ -95,7 +95,9 @@ class AuditedAdmin(ModelAdmin):  # type: ignore[misc]
         obj = self.row(request, object_id)
         if not request.user.has_perm("access.view_auditentry"):
             raise PermissionDenied
-        return HttpResponseRedirect(f"{reverse('admin:access_auditentry_changelist')}?{urlencode({'of': self.noun, 'target': self.target(obj)})}")
+        return HttpResponseRedirect(
+            f"{reverse('admin:access_auditentry_changelist')}?{urlencode({'action__startswith': f'{self.noun}.', 'target': self.target(obj)})}"
+        )
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         context["show_history"] = request.user.has_perm("access.view_auditentry") and not isinstance(self, ReadOnly)

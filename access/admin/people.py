@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, FieldTextFilter, RangeDateTimeFilter
 from unfold.decorators import action, display
 from unfold.forms import AdminPasswordChangeForm
+from unfold.paginator import InfinitePaginator
 from unfold.widgets import UnfoldAdminRadioSelectWidget
 
 from access import people, signin
@@ -164,6 +165,8 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[misc, type-arg]
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnly, AuditedAdmin):
     noun = "audit entry"
+    paginator = InfinitePaginator
+    show_full_result_count = False
     list_display = ("at_shown", "actor", "action", "target", "what_changed", "reason")
     list_display_links = ("at_shown",)
     list_filter = (("actor", FieldTextFilter), ("action", FieldTextFilter), ("at", RangeDateTimeFilter))

@@ -18,9 +18,8 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 from access import audit
 from access.admin.audited import AuditedAdmin, actor
 from access.secrets import UnusableKey, clean_key
-from catalog import endpoint_keys, names, served, web
+from catalog import endpoint_keys, served, web
 from catalog.admin import knobs
-from catalog.base_urls import check_base_url
 from catalog.models import Endpoint, Model
 from catalog.providers import Listed
 from catalog.shape import ShapeError
@@ -66,10 +65,6 @@ class EndpointForm(knobs.LimitsForm, knobs.QuirksForm, forms.ModelForm):  # type
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        knobs.check_name(self, "name", names.check_endpoint_name, Endpoint.objects.exclude(pk=self.instance.pk).values_list("name", flat=True))
-        if url := cleaned.get("base_url"):
-            knobs.checked(self, "base_url", check_base_url, url)
-        knobs.checked(self, "key_env", endpoint_keys.check_key_env, cleaned.get("key_env", ""))
         knobs.put_together(self, self.instance)
         return cleaned
 

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from catalog import facts as facts_rules
 from catalog import limits as limits_rules
 from catalog import names
 from catalog import quirks as quirks_rules
@@ -196,7 +197,8 @@ def put_together(form: Any, row: Any) -> None:
     if limits is not None and quirks is not None:
         row.limits, row.quirks = limits, quirks
     if hasattr(row, "facts"):
-        row.facts = facts_from(form.cleaned_data, row.facts or {})
+        facts = checked(form, "fact_context_window", facts_rules.checked_without_prices, facts_from(form.cleaned_data, row.facts or {}))
+        row.facts = row.facts if facts is None else facts
 
 
 # ------------------------------------------------------------------ how figures are written

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.core.validators import MinValueValidator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -19,7 +20,7 @@ from unfold.enums import ActionVariant
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from access.admin.audited import AuditedAdmin, actor
-from catalog import facts, names, prices, roster, status
+from catalog import facts, prices, roster, status
 from catalog.admin import knobs
 from catalog.models import Model, Price
 
@@ -37,9 +38,6 @@ class ModelForm(knobs.LimitsForm, knobs.QuirksForm, knobs.FactsForm, forms.Model
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        knobs.check_name(self, "alias", names.check_alias, Model.objects.exclude(pk=self.instance.pk).values_list("alias", flat=True))
-        if served := cleaned.get("served_name"):
-            knobs.checked(self, "served_name", names.check_served_name, served)
         knobs.put_together(self, self.instance)
         return cleaned
 
@@ -79,7 +77,7 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
         for name, field in self.fields.items():
             field.disabled = row is not None and row.pk is not None and row.source != facts.HAND
             if name in prices.COLUMNS:
-                field.min_value = 0
+                field.validators.append(MinValueValidator(0))
 
 
 class PriceInline(TabularInline):  # type: ignore[misc]

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -21,7 +22,6 @@ from unfold.paginator import InfinitePaginator
 from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextareaWidget
 
-from access import audit
 from access.admin.audited import AuditedAdmin, ReadOnly, actor
 from access.fields import FieldError
 from access.people import caller_of_user
@@ -85,7 +85,7 @@ def form_of(call: str, mine: verdicts.VerdictValue | None, data: Any = None) -> 
 
 
 def judge_call(request: HttpRequest, call: str, form: VerdictForm) -> verdicts.VerdictValue | None:
-    """Keeps what the form says in the user's name and tells the trail; what is refused stands in the form."""
+    """Keeps what the form says in the user's name ; what is refused stands in the form."""
     if not form.is_valid():
         return None
     said = form.verdict()
@@ -95,8 +95,6 @@ def judge_call(request: HttpRequest, call: str, form: VerdictForm) -> verdicts.V
         field = (getattr(error, "field", "") or "").partition("[")[0]
         form.add_error(field if field in form.fields else None, str(error))
         return None
-    counted = {"useful": [None, kept.useful], "real": [None, len(kept.real)], "false": [None, len(kept.false)]}
-    audit.record(actor(request), "verdict.replace" if kept.replaces else "verdict.add", call, counted)
     return kept
 
 
@@ -126,6 +124,7 @@ class PanelAdmin(ReadOnly, AuditedAdmin):
 
     noun = "panel"
     paginator = InfinitePaginator
+    show_full_result_count = False
     list_display = ("asked_at_shown", "collection", "mode", "status_shown", "judge", "seats_shown", "cost_shown", "seconds_shown")
     list_display_links = ("asked_at_shown",)
     list_filter = (
@@ -196,7 +195,7 @@ class PanelAdmin(ReadOnly, AuditedAdmin):
         if judge_call(request, call, form) is None:
             return self.panel_page(request, obj, refused={call: form}, status=400)
         self.say(request, "The verdict is kept.")
-        return HttpResponseRedirect(reverse("admin:panels_panel_change", args=[obj.pk]) + f"#{call}")
+        return HttpResponseRedirect(reverse("admin:panels_panel_change", args=[quote(obj.pk)]) + f"#{call}")
 
     def panel_page(self, request: HttpRequest, obj: Panel, refused: dict[str, VerdictForm] | None = None, status: int = 200) -> HttpResponse:
         if not self.has_view_permission(request, obj):
@@ -209,7 +208,15 @@ class PanelAdmin(ReadOnly, AuditedAdmin):
         for seat in found["seats"]:
             mine = next((v for v in seat["verdicts"] if v.judge == actor(request)), None)
             form = (refused or {}).get(seat["call"]) or form_of(seat["call"], mine)
-            seats.append({**seat, "tone": tone(seat["status"]), "form": form if judges and seat["status"] != "skipped" else None, "mine": mine})
+            seats.append(
+                {
+                    **seat,
+                    "tone": tone(seat["status"]),
+                    "status_said": seat["status"].replace("_", " "),
+                    "form": form if judges and seat["status"] != "skipped" else None,
+                    "mine": mine,
+                }
+            )
         response = self.page(
             request,
             "admin/bench/panel.html",

@@ -26,6 +26,7 @@ from catalog import names
 from catalog.admin import knobs
 from panels import editing
 from panels.models import Collection, Member
+from panels.roster_shape import SECTIONS
 
 
 def curl(address: str, asked: str) -> str:
@@ -65,10 +66,10 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        knobs.check_name(self, "name", names.check_collection_name, Collection.objects.exclude(pk=self.instance.pk).values_list("name", flat=True))
-        for field, check in editing.CHECKS.items():
-            if field != "name" and field in cleaned:
-                knobs.checked(self, field, check, cleaned[field])
+        cleaned["merge_prompt"] = cleaned.get("merge_prompt") or None
+        for field, shape in SECTIONS["collections"].fields.items():
+            if field != "name" and cleaned.get(field) is not None:
+                knobs.checked(self, field, shape.read, cleaned[field], field)
         return cleaned
 
 
@@ -286,7 +287,7 @@ class CollectionAdmin(AuditedAdmin):
             raise PermissionDenied
         form = CloneForm(request.POST if request.method == "POST" else None)
         if form.is_valid():
-            like = {field: getattr(editing.found(obj.name), field) for field in editing.FIELDS}
+            like = {field: editing.listed(getattr(editing.found(obj.name), field)) for field in editing.FIELDS}
             editing.make({**like, "name": form.cleaned_data["name"]}, actor(request))
             copy = Collection.objects.get(name=form.cleaned_data["name"])
             self.say(request, f"Collection {copy.name} is a copy of {obj.name}. Change what should differ.")

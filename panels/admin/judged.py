@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -39,6 +40,7 @@ class CallVerdictForm(VerdictForm):
 class VerdictAdmin(AuditedAdmin):
     noun = "verdict"
     paginator = InfinitePaginator
+    show_full_result_count = False
     list_display = ("at_shown", "model", "collection", "useful_shown", "claims_shown", "judge", "note_shown", "replaced_shown")
     list_display_links = ("at_shown",)
     list_filter = (
@@ -133,7 +135,7 @@ def panel_url(request: HttpRequest, call: str) -> str:
     if not panels_admin.has_view_permission(request):
         return ""
     found = panels_admin.get_queryset(request).filter(seats__call=call).first()
-    return f"{reverse('admin:panels_panel_change', args=[found.pk])}#{call}" if found else ""
+    return f"{reverse('admin:panels_panel_change', args=[quote(found.pk)])}#{call}" if found else ""
 
 
 def record_rows(collection: str) -> list[dict[str, Any]]:

@@ -34,7 +34,8 @@ def people() -> dict[str, User]:
     """One user of each role, named like it."""
     made = {}
     for role in ("viewer", "judge", "operator", "admin"):
-        made[role] = User.objects.create_user(username=role, password="a-password-for-tests", role=role)
+        found = User.objects.filter(username=role).first()
+        made[role] = found or User.objects.create_user(username=role, password="a-password-for-tests", role=role)
     return made
 
 
@@ -128,7 +129,7 @@ def panel(
 
 
 ANSWERS = [
-    "The loop never ends when `limit` is 0: `while count != limit` compares after the increment.\n\n```python\nwhile count < limit:\n    count += 1\n```\n\nEverything else is fine.",
+    "The loop never ends when `limit` is 0: it compares after the increment.\n\n```python\nwhile count < limit:\n    count += 1\n```\n\nThe rest is fine.",
     "Three things:\n\n1. The file is opened and never closed.\n2. `except:` hides a KeyboardInterrupt.\n3. The total is a float; money should be a Decimal.",
     "I see no defect. The function reads well and the names are good.",
 ]
