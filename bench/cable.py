@@ -40,6 +40,8 @@ class Cable:
         self.ends.add(far_writer)
         try:
             await asyncio.gather(relay(reader, far_writer), relay(far_reader, writer))
+        except asyncio.CancelledError:
+            pass  # only the end of the run cancels this, and asyncio's own callback would raise what it finds in this task
         finally:
             for end in (writer, far_writer):
                 self.ends.discard(end)

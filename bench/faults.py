@@ -45,9 +45,10 @@ class PeerLeft(Exception):
 
 @dataclass(slots=True)
 class FaultyUpstream:
-    """Shape: `served` in order of arrival. Fates follow the seed and the order of arrival."""
+    """Shape: `served` in order of arrival. Fates follow the seed and the order of arrival. Units: `pace` multiplies every delay."""
 
     seed: int
+    pace: float = 1.0
     port: int = 0
     served: list[Served] = field(default_factory=list)
     server: asyncio.Server | None = None
@@ -73,15 +74,16 @@ class FaultyUpstream:
         assert task is not None
         self.calls.add(task)
         try:
-            while await self.one(reader, writer):
-                pass
-        except (ConnectionError, asyncio.IncompleteReadError, PeerLeft):
-            pass
+            is_first = True
+            while await self.one(reader, writer, is_first):
+                is_first = False
+        except (ConnectionError, asyncio.IncompleteReadError, PeerLeft, asyncio.CancelledError):
+            pass  # a cancelled one too: asyncio's own callback would raise what it finds in this task
         finally:
             self.calls.discard(task)
             writer.close()
 
-    async def one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_first: bool) -> bool:
         """Takes one request. Shape: whether the connection may go on."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         path = head.split(" ", 2)[1]
@@ -96,6 +98,8 @@ class FaultyUpstream:
         choice = random.Random(f"{self.seed}-{number}")
         shares = FATES[endpoint]
         fate = choice.choices(list(shares), list(shares.values()))[0]
+        if fate == "hang_up" and not is_first:
+            fate = "cut"  # without a byte of answer a used connection may be taken for one that was closed before, and the call be sent again
         call = Served(number, endpoint, str(body.get("model")), found[1] if found else "", bool(body.get("stream")), fate)
         self.served.append(call)
         answering = asyncio.ensure_future(self.answer(call, choice, writer))
@@ -111,7 +115,7 @@ class FaultyUpstream:
                 call.state = "left"
 
     async def answer(self, call: Served, choice: random.Random, writer: asyncio.StreamWriter) -> bool:
-        await asyncio.sleep(choice.uniform(2, 5) if call.fate == "slow" else choice.uniform(0.0, 0.8))
+        await asyncio.sleep(self.pace * (choice.uniform(2, 5) if call.fate == "slow" else choice.uniform(0.0, 0.8)))
         if call.fate == "error":
             call.state = "broken"
             writer.write(document(b'{"error":{"message":"broken on purpose","type":"server_error"}}', "500 Internal Server Error"))
@@ -133,13 +137,13 @@ class FaultyUpstream:
             writer.write(half[: len(half) // 2])
             await writer.drain()
             if call.fate == "stall":
-                await asyncio.sleep(12)  # longer than the collection's idle time
+                await asyncio.sleep(12 * self.pace)
             call.state = "broken"
             return False
         for piece in pieces[:-1]:
             writer.write(piece)
             await writer.drain()
-            await asyncio.sleep(choice.uniform(0.0, 0.15))
+            await asyncio.sleep(self.pace * choice.uniform(0.0, 0.15))
         writer.write(pieces[-1])
         await writer.drain()
         call.state = "whole"

@@ -116,6 +116,7 @@ class Soak:
     seconds: float = 0.0
     calls: int = 0
     callers: int = 16
+    pace: float = 1.0
     postgres: str = ""
     say: Callable[[str], None] = print
     upstream: FaultyUpstream = field(init=False)
@@ -127,7 +128,7 @@ class Soak:
 
     async def run(self) -> books.Findings:
         """Runs it all. Errors: CannotStart."""
-        self.upstream = FaultyUpstream(self.seed)
+        self.upstream = FaultyUpstream(self.seed, self.pace)
         await self.upstream.start()
         keepers: list[asyncio.Task[None]] = []
         async with self.a_database():
@@ -328,11 +329,11 @@ def plan(seed: int, seconds: float) -> list[Blow]:
 def short_plan() -> list[Blow]:
     """Fixed points, by upstream calls begun: each kind of process once, with calls in flight, and the write lock held in between."""
     return [
-        Blow("worker", after_calls=30),
-        Blow("queue", after_calls=60),
-        Blow("database", after_calls=80, away_s=2),
-        Blow("master", after_calls=110),
-        Blow("serve", after_calls=150),
+        Blow("worker", after_calls=25),
+        Blow("queue", after_calls=50),
+        Blow("database", after_calls=60, away_s=2),
+        Blow("master", after_calls=90),
+        Blow("serve", after_calls=130),
     ]
 
 

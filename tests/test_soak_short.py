@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="fi
 
 def test_no_answer_is_lost_and_nothing_counted_twice_when_processes_are_killed(tmp_path: Path) -> None:
     said: list[str] = []
-    soak = Soak(tmp_path, seed=7, blows=short_plan(), calls=190, callers=8, say=said.append)
+    soak = Soak(tmp_path, seed=7, blows=short_plan(), calls=160, callers=10, pace=0.4, say=said.append)
     try:
         found = asyncio.run(soak.run())
     except BaseException:
