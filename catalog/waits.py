@@ -15,8 +15,8 @@ LONGEST_S = 7 * 86400.0
 UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 UNIT_WORDS = r"ms|milliseconds?|msecs?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?"
 NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{0,20})?")
-DURATION = re.compile(rf"(?:[0-9]{{1,15}}(?:\.[0-9]{{0,15}})?\s*(?:{UNIT_WORDS})(?![a-z])\s*(?:,|and)?\s*)+", re.IGNORECASE)
-DURATION_PART = re.compile(r"([0-9]{1,15}(?:\.[0-9]{0,15})?)\s*(ms|millis|msec|s|m|h|d)[a-z]*", re.IGNORECASE)
+# One part of a duration, read one after the other: one pattern for all of them could try 2^n ways through a hostile text.
+DURATION_PART = re.compile(rf"([0-9]{{1,15}}(?:\.[0-9]{{0,15}})?)\s*({UNIT_WORDS})(?![a-z])(?:\s*,|\s+and(?![a-z]))?\s*", re.IGNORECASE)
 ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)
 
 # Numbers so large are times, not waits: Unix seconds, and from 1e11 on Unix milliseconds.
@@ -60,6 +60,7 @@ UNTIL_WORDS = re.compile(
 WAIT_MEANS_NOTHING = re.compile(r"\blimit: 0\b|PerDayPerProject|PerDay\b")
 DEEPEST = 12
 LONGEST_TEXT = 8192
+LONGEST_VALUE = 100
 
 
 def bounded(seconds: float) -> float | None:
@@ -69,15 +70,21 @@ def bounded(seconds: float) -> float | None:
     return min(seconds, LONGEST_S)
 
 
+def leading_duration(text: str) -> tuple[float | None, int]:
+    """Reads the duration that a text begins with, and where it ends; None and 0 where it begins with none."""
+    total, end = 0.0, 0
+    while part := DURATION_PART.match(text, end):
+        unit = part[2].lower()
+        total += float(part[1]) * UNITS_S["ms" if unit.startswith(("ms", "milli")) else unit[0]]
+        end = part.end()
+    return (total, end) if end else (None, 0)
+
+
 def duration_s(text: str) -> float | None:
     """Reads "6m0s", "17ms", "23h47m36.6s", "7 seconds", "1 hour and 5 minutes" whole; None for anything else."""
-    bare = text.strip()
-    if not bare or len(bare) > 100 or not DURATION.fullmatch(bare):
-        return None
-    total = 0.0
-    for amount, unit in DURATION_PART.findall(bare):
-        total += float(amount) * UNITS_S["ms" if unit.lower().startswith(("ms", "milli")) else unit.lower()[0]]
-    return total
+    bare = text.strip()[:LONGEST_VALUE]
+    seconds, end = leading_duration(bare)
+    return seconds if end == len(bare) else None
 
 
 def time_s(text: str) -> float | None:
@@ -105,7 +112,7 @@ def wait_of(value: Any, now_s: float, unit: str = "s") -> float | None:
         if number >= EPOCH_FROM:
             return bounded(max(0.0, number - now_s))
         return bounded(number * UNITS_S[unit])
-    if len(text) > 100:
+    if len(text) > LONGEST_VALUE:
         return None
     if (seconds := duration_s(text)) is not None:
         return bounded(seconds)
@@ -178,7 +185,8 @@ def in_words(text: str, now_s: float) -> float | None:
     if match := UNTIL_WORDS.search(text):
         return wait_of(f"{match['day']}T{match['time']}Z", now_s)
     for match in WORDS.finditer(text):
-        if (duration := DURATION.match(match["wait"])) and (seconds := duration_s(duration[0].rstrip(" ,."))) is not None:
+        seconds, _ = leading_duration(match["wait"])
+        if seconds is not None:
             return bounded(seconds)
     return None
 
