@@ -252,7 +252,7 @@ class Entry:
         if self.calls > settings.MAX_CALLS:
             raise CallerError("server_busy", "The server has as many calls under way as it takes (BENCH_MAX_CALLS).", status=503, retry_after_s=1)
         request.gateway, request.out = gateway, out  # type: ignore[attr-defined]
-        snapshot = await gateway.snapshots.fresh()
+        snapshot = await gateway.snapshot()
         request.snapshot, request.keyring = snapshot, snapshot.keyring  # type: ignore[attr-defined]
         work, read_body = asyncio.current_task(), request.read_body
         assert work is not None

@@ -6,7 +6,8 @@ class HealthConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from health import jobs, sweep
+        from health import jobs, ledger, resting, sweep
 
+        ledger.register("rests", resting.commit_rests)
         jobs.register("sweep", 60, sweep.sweep)
         jobs.register("drain", 30, sweep.drain)

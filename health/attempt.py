@@ -83,6 +83,12 @@ class Attempt:
         self.called = 0  # characters of tool arguments
         self.sent = False
         self.dropped: tuple[str, ...] = ()
+        self.recorded = False
+
+    def restart(self) -> None:
+        """The clock of a call begins when it goes out, not when it was planned or queued."""
+        self.started_at = datetime.now(UTC)
+        self.began = time.monotonic()
 
     # ------------------------------------------------------------------ the two ways to ask
 

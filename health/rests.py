@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from health.limits import decode, used
-from health.models import Meter, Rest
-
-
-@dataclass(frozen=True, slots=True)
-class Resting:
-    until: datetime
-    reason: str
+from health.models import Meter
+from health.resting import Resting, load_rests
 
 
 def resting(now: datetime) -> dict[str, Resting]:
     """Reads the rests that hold, by scope: `endpoint:<name>`, `model:<alias>`. One query."""
-    return {row.scope: Resting(row.until, row.reason) for row in Rest.objects.filter(until__gt=now)}
+    return {scope: rest for scope, rest in load_rests().items() if rest.until > now}
 
 
 def left(scopes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -7,9 +7,11 @@ class PanelsConfig(AppConfig):
 
     def ready(self) -> None:
         from health import jobs, ledger
-        from panels import history, record
+        from panels import history, memory, record
 
         ledger.register("panels", record.commit_panels)
         ledger.register("seats", record.commit_seats)
         ledger.register("lost", record.commit_lost)
+        ledger.register("pins", memory.commit_pins)
+        jobs.register("pins", 3600, memory.forget_idle)
         jobs.register("texts", 3600, history.forget_old_texts)

@@ -6,18 +6,26 @@ import asyncio
 import logging
 import os
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import Error as DatabaseError
 
+from catalog.roster import Model
 from catalog.upstream import Upstream
 from health import ledger
+from health.attempt import Attempt
 from health.outbox import Outbox
+from health.resting import Resting, line_of, line_of_success, rest_after
 from health.writer import Writer
-from panels.snapshot import Snapshots
+from panels.memory import Known, Memory, look_up
+from panels.records import record_of
+from panels.snapshot import Snapshot, Snapshots
+from wire.errors import UpstreamError
 
 log = logging.getLogger("bench.gateway")
 
@@ -34,15 +42,16 @@ class Gateway:
         self.snapshots = Snapshots(self.executor)
         self.late: set[asyncio.Task[Any]] = set()
         self.seated: dict[str, datetime] = {}
-        self.calls = 0
-        self.stopping = False
+        self.memory = Memory()
+        self.rests: dict[str, Resting] = {}  # what this process learned and the snapshot does not know yet
+        self.over: dict[str, datetime] = {}
+        self.useful: dict[str, tuple[float, dict[str, float]]] = {}
 
     async def open(self) -> None:
         await self.upstream.open()
 
     async def close(self) -> None:
         """Waits for late seats (the server has waited for its open calls), then writes down what it knows."""
-        self.stopping = True
         until = time.monotonic() + settings.GRACEFUL_TIMEOUT_S
         while self.late and (rest := until - time.monotonic()) > 0:
             await asyncio.wait(self.late, timeout=rest)
@@ -80,3 +89,69 @@ class Gateway:
         now = datetime.now(UTC)
         for alias in aliases:
             self.seated[alias] = now
+
+    # ------------------------------------------------------------------ rests
+
+    async def snapshot(self) -> Snapshot:
+        """A fresh snapshot, with the rests that this process learned meanwhile."""
+        found = await self.snapshots.fresh()
+        if not self.rests and not self.over:
+            return found
+        rests = dict(found.rests)
+        for scope, ended in list(self.over.items()):
+            if (rest := rests.get(scope)) is None or rest.since > ended:
+                del self.over[scope]
+            else:
+                del rests[scope]
+        for scope, mine in list(self.rests.items()):
+            theirs = rests.get(scope)
+            if theirs is not None and theirs.until >= mine.until:
+                del self.rests[scope]
+            else:
+                rests[scope] = mine
+        return replace(found, rests=rests)
+
+    def learn(self, attempt: Attempt, error: UpstreamError, every_kind: bool) -> None:
+        """Lets rest whom a failure says to. Outside route mode only what a provider itself asked for with a time."""
+        if not every_kind and not (error.code == "rate_limit_exceeded" and error.retry_after_s is not None):
+            return
+        model, now = attempt.order.model, datetime.now(UTC)
+        standing = {**(self.snapshots.last.rests if self.snapshots.last else {}), **self.rests}
+        rest = rest_after(error, model.endpoint.name, model.alias, standing, now)
+        if rest is not None and ((before := standing.get(rest.scope)) is None or before.until < rest.until):
+            self.rests[rest.scope] = rest
+            self.over.pop(rest.scope, None)
+            self.writer.record(line_of(rest))
+
+    def succeeded(self, model: Model) -> None:
+        """A call that went through ends the rests of its model and endpoint, and the counting of their steps."""
+        known = self.snapshots.last.rests if self.snapshots.last else {}
+        scopes = [s for s in (f"model:{model.alias}", f"endpoint:{model.endpoint.name}") if s in known or s in self.rests]
+        if scopes:
+            now = datetime.now(UTC)
+            for scope in scopes:
+                self.rests.pop(scope, None)
+                self.over[scope] = now
+            self.writer.record(line_of_success(scopes, now))
+
+    # ------------------------------------------------------------------ conversations and records
+
+    async def known(self, digests: Sequence[str], now: datetime) -> dict[str, Known]:
+        """What is remembered under digests, by all processes. With the database away, what this one knows."""
+        try:
+            stored = await asyncio.get_running_loop().run_in_executor(self.executor, look_up, digests)
+        except DatabaseError:
+            stored = {}
+        return self.memory.known(digests, stored, now)
+
+    async def usefulness(self, collection: str) -> dict[str, float]:
+        """Mean usefulness by alias from a collection's verdicts; looked up at most once a minute."""
+        at, found = self.useful.get(collection, (0.0, {}))
+        if time.monotonic() - at > 60:
+            try:
+                records = await asyncio.get_running_loop().run_in_executor(self.executor, record_of, collection)
+                found = {r.model: r.useful.mean for r in records}
+            except DatabaseError:
+                pass  # the last word known is better than none
+            self.useful[collection] = (time.monotonic(), found)
+        return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from health.attempt import Attempt
@@ -48,6 +48,7 @@ class SeatResult:
     code: str = ""
     message: str = ""
     retry_after_s: float | None = None
+    rest: str = ""  # of a seat skipped because it rests: limit, key or overload
 
     @property
     def answered(self) -> bool:
@@ -77,7 +78,8 @@ def result_of(seat: Seat, attempt: Attempt) -> SeatResult:
 
 
 def skipped(seat: Seat, hindered: Hindrance) -> SeatResult:
-    return unasked(seat, "skipped", hindered.code, hindered.message)
+    wait = max((hindered.until - datetime.now(UTC)).total_seconds(), 1.0) if hindered.until else None
+    return replace(unasked(seat, "skipped", hindered.code, hindered.message, wait), rest=hindered.kind)
 
 
 def unasked(seat: Seat, status: str, code: str, message: str, retry_after_s: float | None = None) -> SeatResult:
@@ -198,43 +200,70 @@ def failed_seats(results: Sequence[SeatResult]) -> list[dict[str, Any]]:
     return [{"call": r.call, "model": r.model, "status": r.status, "code": r.code or r.status, "message": r.message} for r in results]
 
 
-def failure(results: Sequence[SeatResult], now: datetime, hindrances: Sequence[Hindrance] = ()) -> CallerError:
-    """The one error of a request that no seat answered: each seat's model, class and message, the status by what they have in common."""
-    told = "; ".join(f"{r.model}: {r.status}{' (' + r.message + ')' if r.message else ''}" for r in results)
+def failure(results: Sequence[SeatResult]) -> CallerError:
+    """The one error of a panel that no seat answered: each seat's model, class and message, the status by what they have in common."""
     listed = failed_seats(results)
-    codes = {r.code for r in results}
-    if hindrances and all(r.status == "skipped" for r in results):
-        message = f"No seat can take this request. {told}"
-        if codes == {"resting"}:
-            wait = min((h.until - now).total_seconds() for h in hindrances if h.until)
-            return CallerError("rate_limit_exceeded", message, status=429, retry_after_s=wait, seats=listed)
-        code = "context_too_small" if codes == {"context_too_small"} else "invalid_request"
-        return CallerError(code, message, field="messages", seats=listed)
+    if all(r.status == "skipped" for r in results):
+        return classed(results, f"No seat can take this request. {told(results)}", listed)
     asked = [r for r in results if r.status != "skipped"]
-    message = f"No seat answered. {told}" if len(results) > 1 else (results[0].message or results[0].status)
+    message = f"No seat answered. {told(results)}" if len(results) > 1 else (results[0].message or results[0].status)
     return classed(asked, message, listed)
 
 
+def exhausted(results: Sequence[SeatResult]) -> CallerError:
+    """The one error of a turn that no candidate took."""
+    one = results[0] if len(results) == 1 else None
+    message = (one.message or one.status) if one else f"No member answered. {told(results)}"
+    able = [r for r in results if r.code != "retired"] or list(results)
+    return classed(able, message, failed_seats(results))
+
+
+def told(results: Sequence[SeatResult]) -> str:
+    return "; ".join(f"{r.model}: {r.status}{' (' + r.message + ')' if r.message else ''}" for r in results)
+
+
+# What all have in common, the HTTP status, and the code where it is another.
+COMMON = {
+    "limit": (429, "rate_limit_exceeded"),
+    "overload": (503, "upstream_overloaded"),
+    "timeout": (504, "upstream_timeout"),
+    "context_too_small": (400, "context_too_small"),
+    "body_too_large": (413, "body_too_large"),
+    "invalid_request": (400, "invalid_request"),
+    "content_policy": (403, "not_allowed"),
+    "unfit": (400, "invalid_request"),
+    "database_unavailable": (503, "database_unavailable"),
+    "empty_response": (502, "empty_response"),
+    "upstream_garbage": (502, "upstream_garbage"),
+    "upstream_truncated": (502, "upstream_truncated"),
+}
+UNFIT = frozenset({"no_vision", "no_audio", "no_tools", "no_structured_output", "not_allowed", "unknown"})
+
+
+def family(result: SeatResult) -> str:
+    """What kind of failure a seat's is."""
+    if result.status == "rate_limited" or result.rest == "limit":
+        return "limit"
+    if result.code == "upstream_overloaded" or result.rest == "overload":
+        return "overload"
+    if result.status == "timeout":
+        return "timeout"
+    return "unfit" if result.code in UNFIT else result.code
+
+
 def classed(results: Sequence[SeatResult], message: str, listed: list[dict[str, Any]]) -> CallerError:
-    """All alike have a status of their own; what is mixed is 502."""
-    statuses, codes = {r.status for r in results}, {r.code for r in results}
+    """All alike have a status of their own; mixed causes with a known wait are 503, all else is 502."""
+    families = {family(r) for r in results}
     waits = [r.retry_after_s for r in results if r.retry_after_s is not None]
-    if statuses == {"rate_limited"}:
-        return CallerError("rate_limit_exceeded", message, status=429, retry_after_s=min(waits, default=1.0), seats=listed)
-    if statuses == {"timeout"}:
-        return CallerError("upstream_timeout", message, status=504, seats=listed)
-    if codes == {"upstream_overloaded"}:
-        return CallerError("upstream_overloaded", message, status=503, retry_after_s=min(waits, default=5.0), seats=listed)
-    if codes == {"context_too_small"}:
-        return CallerError("context_too_small", message, field="messages", seats=listed)
-    if codes == {"body_too_large"}:
-        return CallerError("body_too_large", message, status=413, seats=listed)
-    if codes == {"invalid_request"}:
+    wait = min(waits, default=None)
+    if len(families) == 1 and (common := COMMON.get(next(iter(families)))):
+        status, code = common
+        if status == 400 and code == "invalid_request":
+            return CallerError(code, message, seats=listed if len(listed) > 1 else None)
+        default = {429: 1.0, 503: 5.0}.get(status)
+        return CallerError(code, message, status=status, retry_after_s=wait if wait is not None else default, seats=listed)
+    if len(families) > 1 and families <= {"context_too_small", "unfit"}:
         return CallerError("invalid_request", message, seats=listed)
-    if codes <= {"empty_response"}:
-        return CallerError("empty_response", message, status=502, seats=listed)
-    if codes <= {"upstream_garbage"}:
-        return CallerError("upstream_garbage", message, status=502, seats=listed)
-    if codes <= {"upstream_truncated"}:
-        return CallerError("upstream_truncated", message, status=502, seats=listed)
+    if len(families) > 1 and wait is not None:
+        return CallerError("upstream_overloaded", message, status=503, retry_after_s=wait, seats=listed)
     return CallerError("upstream_error", message, status=502, seats=listed)

@@ -11,6 +11,7 @@ from access.caller import Caller
 from access.ids import new_id
 from catalog.addresses import AddressRefused, check_image_url
 from catalog.roster import Model
+from health.resting import LIMIT
 from panels.collections import Collection
 from panels.seating import Hindrance, Place, hindrance, seats
 from panels.snapshot import Snapshot
@@ -120,7 +121,7 @@ def plan_panel(
     seed = random.SystemRandom().getrandbits(53) if seed is None else seed
 
     def check(model: Model) -> Hindrance | None:
-        return hindrance(model, request, tokens, snapshot.rest_of(model, now))
+        return hindrance(model, request, tokens, snapshot.rest_of(model, now, (LIMIT,)))
 
     placed = seats(target.collection, snapshot.models, last_seated, seed, check)
     return Plan(
@@ -134,28 +135,6 @@ def plan_panel(
         seed=seed,
         seats=tuple([Seat(new_id("call"), i, p) for i, p in enumerate(placed)]),
     )
-
-
-def plan_direct(request: Request, target: Target, caller: Caller, snapshot: Snapshot, request_id: str, now: datetime) -> Plan:
-    """One model by its alias. Errors: CallerError where the model cannot take the request."""
-    model = target.model
-    assert model is not None
-    tokens = request_tokens(request)
-    rest = snapshot.rest_of(model, now)
-    hindered = hindrance(model, request, tokens, rest)
-    if hindered:
-        raise refusal(hindered, now)
-    place = Place(model.alias, model, "direct")
-    return Plan(new_id("pan"), target, caller, request, request_id, tokens, now, 0, (Seat(new_id("call"), 0, place),))
-
-
-def refusal(hindered: Hindrance, now: datetime) -> CallerError:
-    """What a caller hears of the one model, or of the last of several, that cannot take the request."""
-    if hindered.code == "resting" and hindered.until:
-        return CallerError("rate_limit_exceeded", hindered.message, status=429, retry_after_s=(hindered.until - now).total_seconds())
-    if hindered.code == "retired":
-        return CallerError("upstream_error", hindered.message, status=502)
-    return CallerError("context_too_small" if hindered.code == "context_too_small" else "invalid_request", hindered.message, field="messages")
 
 
 def ends_with_user(request: Request) -> bool:

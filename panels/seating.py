@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from catalog.roster import Model
+from health.resting import Resting
 from panels.collections import Collection
 from wire.conversation import Request
 
@@ -21,6 +22,7 @@ class Hindrance:
     code: str
     message: str
     until: datetime | None = None
+    kind: str = ""  # of a rest: limit, key or overload
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Place:
     hindrance: Hindrance | None = None
 
 
-def hindrance(model: Model, request: Request, tokens: int, rest: tuple[datetime, str] | None) -> Hindrance | None:
+def hindrance(model: Model, request: Request, tokens: int, rest: Resting | None) -> Hindrance | None:
     """Why a model cannot take a request, None where it can. What is not known of a model hinders nothing, but vision must be known.
 
     Units: `tokens` estimated input.
@@ -41,7 +43,7 @@ def hindrance(model: Model, request: Request, tokens: int, rest: tuple[datetime,
     if model.retired:
         return Hindrance("retired", f"{model.alias} is retired{': ' + model.status_reason if model.status_reason else ''}.")
     if rest:
-        return Hindrance("resting", f"{model.alias} rests until {rest[0]:%Y-%m-%d %H:%M:%S} UTC: {rest[1]}", rest[0])
+        return Hindrance("resting", f"{model.alias} rests until {rest.until:%Y-%m-%d %H:%M:%S} UTC: {rest.reason}", rest.until, rest.kind)
     wanted = tokens + (request.output_limit or 0)
     if model.context_window is not None and wanted > model.context_window:
         return Hindrance("context_too_small", f"{model.alias} holds {model.context_window} tokens; this takes about {wanted}.")

@@ -6,10 +6,11 @@ caller ─▶ view ─▶ serve ─▶ plan ─▶ reserve ─▶ convene ─▶
 from __future__ import annotations
 
 from panels import plan
+from panels.count import count
 from panels.direct import direct
+from panels.route import route
 from panels.sitting import panel
 from panels.turn import Turn
-from wire.errors import CallerError
 
 
 async def serve(turn: Turn) -> None:
@@ -17,10 +18,11 @@ async def serve(turn: Turn) -> None:
     target = plan.resolve(turn.request.model, turn.snapshot)
     plan.allow(turn.caller, target)
     plan.check_images(turn.request)
-    if target.mode == "route":
-        text = "Route mode is not here yet. Ask a panel (bench/<collection>), or one model by its alias."
-        raise CallerError("not_implemented", text, status=501, field="model")
-    if target.mode == "direct":
+    if turn.request.operation == "count":
+        await count(turn, target)
+    elif target.mode == "direct":
         await direct(turn, target)
+    elif target.mode == "route":
+        await route(turn, target)
     else:
         await panel(turn, target)

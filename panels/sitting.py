@@ -10,6 +10,7 @@ from typing import Any
 from access.ids import new_id
 from catalog.roster import Model
 from health.attempt import Attempt
+from health.resting import LIMIT
 from health.writer import Ask
 from panels import asks, merge, outcome, plan, record
 from panels.convene import convene, order_for, permitted
@@ -36,7 +37,7 @@ async def panel(turn: Turn, target: Target) -> None:
     if len(hindrances) == len(planned.seats):
         if not planned.seats:
             raise CallerError("invalid_request", f"The collection {collection.name!r} has no members and no explorers to seat.", field="model")
-        raise outcome.failure([outcome.skipped(s, s.place.hindrance) for s in planned.seats if s.place.hindrance], planned.asked_at, hindrances)
+        raise outcome.failure([outcome.skipped(s, s.place.hindrance) for s in planned.seats if s.place.hindrance])
     models = [s.place.model for s in planned.seats if s.place.model and not s.place.hindrance]
     if target.mode == "merged" and (candidates := mergers(turn, planned)):
         models.append(max(candidates, key=lambda m: asks.worst_cost(planned, m) or 0))
@@ -57,7 +58,7 @@ def mergers(turn: Turn, planned: Plan) -> list[Model]:
     collection = planned.collection
     names = collection.mergers or tuple(a for a in dict.fromkeys(collection.members) if (m := turn.snapshot.models.get(a)) and not m.ad_hoc)
     now = datetime.now(UTC)
-    return [m for a in dict.fromkeys(names) if (m := turn.snapshot.models.get(a)) and not m.retired and not turn.snapshot.rest_of(m, now)]
+    return [m for a in dict.fromkeys(names) if (m := turn.snapshot.models.get(a)) and not m.retired and not turn.snapshot.rest_of(m, now, (LIMIT,))]
 
 
 class Sitting:
@@ -103,7 +104,7 @@ class Sitting:
 
     async def nobody(self) -> None:
         """No seat answered: the request fails, with the stream's own error event where one has begun."""
-        error = outcome.failure(self.results, self.plan.asked_at)
+        error = outcome.failure(self.results)
         self.close()
         if self.writer:
             await self.turn.out.write(self.writer.error(error))

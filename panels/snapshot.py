@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ from django.db import connection
 from access.keys import KeyRing, load_ring
 from catalog.load import load_models
 from catalog.roster import Model
-from health.models import Rest
+from health.resting import KEY, LIMIT, OVERLOAD, Resting, load_rests
 from panels.collections import Collection, load_collections
 from wire.errors import CallerError
 
@@ -29,18 +29,19 @@ LOOK_WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Shape: `rests` by scope (`endpoint:<name>`, `model:<alias>`), each with its end and its reason."""
+    """Shape: `rests` by scope (`endpoint:<name>`, `model:<alias>`), over or not."""
 
     version: int
     keyring: KeyRing
     models: Mapping[str, Model]
     collections: Mapping[str, Collection]
-    rests: Mapping[str, tuple[datetime, str]]
+    rests: Mapping[str, Resting]
 
-    def rest_of(self, model: Model, now: datetime) -> tuple[datetime, str] | None:
+    def rest_of(self, model: Model, now: datetime, kinds: Container[str] = (LIMIT, KEY, OVERLOAD)) -> Resting | None:
         """The rest that keeps a model from being called now, the longer one where its endpoint rests too."""
-        found = [r for scope in (f"model:{model.alias}", f"endpoint:{model.endpoint.name}") if (r := self.rests.get(scope)) and r[0] > now]
-        return max(found) if found else None
+        scopes = (f"model:{model.alias}", f"endpoint:{model.endpoint.name}")
+        found = [r for scope in scopes if (r := self.rests.get(scope)) and r.until > now and r.kind in kinds]
+        return max(found, key=lambda r: r.until) if found else None
 
 
 def current_version() -> int:
@@ -58,7 +59,7 @@ def load_snapshot() -> Snapshot:
         keyring=load_ring(),
         models=load_models(),
         collections=load_collections(),
-        rests={r.scope: (r.until, r.reason) for r in Rest.objects.all()},
+        rests=load_rests(),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from django.conf import settings
@@ -46,6 +46,7 @@ class Turn:
     request_id: str
     out: Out
     began: float
+    headers_in: Mapping[str, str] = field(default_factory=dict)
     upstream_s: float = 0.0
     panel: str = ""
 
@@ -82,18 +83,16 @@ class Stream:
         await self.out.start(200, headers, self.writer.content_type)
         self.watch()
 
-    def begin_late(self, more: dict[str, str]) -> None:
-        """Sends the headers after 10 s where nothing else did."""
-        loop = asyncio.get_running_loop()
-        self.timer = loop.call_later(settings.HEADERS_WITHIN_S, self.alone, more)
+    def begin_late(self) -> None:
+        """Sends the headers after 10 s where nothing else did; who answers is not known by then."""
+        self.timer = asyncio.get_running_loop().call_later(settings.HEADERS_WITHIN_S, self.alone)
 
-    def alone(self, more: dict[str, str]) -> None:
+    def alone(self) -> None:
         if not self.out.started:
-            more = {k: v for k, v in more.items() if k not in ("x_bench_model", "x_bench_call", "x_bench_attempts")}
-            self.task = asyncio.get_running_loop().create_task(self.begin_and_say(more))
+            self.task = asyncio.get_running_loop().create_task(self.begin_and_say())
 
-    async def begin_and_say(self, more: dict[str, str]) -> None:
-        await self.begin(**more)
+    async def begin_and_say(self) -> None:
+        await self.begin()
         await self.out.write(self.writer.keepalive())
 
     def watch(self) -> None:

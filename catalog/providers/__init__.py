@@ -37,6 +37,10 @@ class Provider:
         """The address that one call is posted to. `base_url` may or may not hold the API's version part."""
         raise NotImplementedError
 
+    def count_url(self, base_url: str, served_name: str) -> str | None:
+        """The address that counts a request's tokens; None where the API has none."""
+        return None
+
     def models_url(self, base_url: str) -> str:
         """The address that lists what is served."""
         raise NotImplementedError

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from wire.conversation import Chunk, Reply, Request, Usage
+from wire.conversation import Chunk, Reply, Request, Thinking, Usage
 from wire.errors import CallerError
 
 
@@ -176,6 +176,14 @@ class Dialect:
 
     def stream_reader(self, request: Request) -> StreamReader:
         raise NotImplementedError
+
+    def without_thinking(self, request: Request, foreign: Callable[[Thinking], bool]) -> Request:
+        """The request without the thinking that `foreign` tells, in `messages` and in `raw`; itself where there is none.
+
+        This one gives `raw` up where something goes, so the body is written from what was understood. A dialect whose `raw` can be cut does better.
+        """
+        messages = tuple([replace(m, parts=tuple([p for p in m.parts if not (isinstance(p, Thinking) and foreign(p))])) for m in request.messages])
+        return request if messages == request.messages else replace(request, messages=messages, raw=None)
 
     def with_user_turn(self, request: Request, text: str) -> Request:
         """The same request with one more user turn at its end, in `messages` and in `raw`."""

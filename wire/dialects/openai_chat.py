@@ -7,7 +7,7 @@ heartbeats as data, errors inside a 200, a finish reason before the last text, u
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -204,6 +204,16 @@ class OpenAIChat(Dialect):
 
     def stream_reader(self, request: Request) -> StreamReader:
         return ChatReader(keep_raw=request.dialect == self.name)
+
+    def without_thinking(self, request: Request, foreign: Callable[[Thinking], bool]) -> Request:
+        cut = super().without_thinking(request, foreign)
+        if cut is request or not request.raw:
+            return cut
+        messages = []
+        for message in request.raw["messages"]:
+            gone = [f for f in ("reasoning_content", "reasoning") if isinstance(message.get(f), str) and foreign(Thinking(text=message[f]))]
+            messages.append({k: v for k, v in message.items() if k not in gone} if gone else message)
+        return replace(cut, raw={**request.raw, "messages": messages})
 
     def with_user_turn(self, request: Request, text: str) -> Request:
         raw = {**request.raw, "messages": [*request.raw["messages"], {"role": "user", "content": text}]} if request.raw else request.raw
