@@ -61,7 +61,7 @@ class AskView(GatewayView):
         inbound = Inbound(request.path, request.META["QUERY_STRING"], request.lower_headers, parse_body(await request.read_body()))
         asked = self.dialect.read_request(inbound)
         gateway: Gateway = request.gateway
-        turn = Turn(gateway, self.dialect, caller, asked, request.snapshot, request.request_id, request.out, began)
+        turn = Turn(gateway, self.dialect, caller, asked, request.snapshot, request.request_id, request.out, began, request.lower_headers)
         request.turn = turn
         await serve(turn)
 
