@@ -13,9 +13,6 @@ from access.pages import Page, keyset
 from catalog import endpoint_keys, facts, prices
 from catalog.models import Endpoint, Model, Price
 
-# What an endpoint itself says it serves: `catalog/served.py`.
-from catalog.served import Tested, add_models, list_served, test_connection  # noqa: F401
-
 
 @dataclass(frozen=True, slots=True)
 class EndpointView:

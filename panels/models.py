@@ -21,7 +21,7 @@ class Collection(models.Model):
     name = models.CharField(max_length=200, help_text="Asked for as bench/<name>.")
     description = models.CharField(max_length=1000, blank=True, help_text="What it is for, for example: adversarial review.")
     shape = models.CharField(max_length=40, default="review", help_text="Shape of the work: review, design, enumeration …")
-    members: models.ManyToManyField[Model, Member] = models.ManyToManyField(Model, through="Member", related_name="+")  # type: ignore[type-arg]
+    members: models.ManyToManyField[Model, Member] = models.ManyToManyField(Model, through="Member", related_name="+")
     picking = models.CharField(max_length=16, choices=Picking.choices, default=Picking.FIXED)
     explorers = models.PositiveIntegerField(default=1, help_text="Seats for the models that have gone unused longest.")
     timeout_s = models.PositiveIntegerField(default=300, help_text="Seconds a panel waits for its seats at most.")
