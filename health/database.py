@@ -7,7 +7,7 @@ DatabaseAway    the database cannot be reached or is locked: try again later
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -34,6 +34,21 @@ class Unsure(DatabaseAway):
     """The database went away while it committed."""
 
 
+class Insert:
+    """One way to insert rows, as each database likes it best.
+
+    Shape: `columns` are names and PostgreSQL's types; `conflict` is what follows the rows. `each` takes one row's values, `together` any
+    number of rows as one JSON text, so that it is prepared once.
+    """
+
+    def __init__(self, into: str, columns: Mapping[str, str], conflict: str = "") -> None:
+        names, self.columns = ", ".join(columns), tuple(columns)
+        self.each = f"INSERT INTO {into} ({names}) VALUES ({', '.join(['%s'] * len(columns))}) {conflict}"  # noqa: S608 - all of it is ours
+        typed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        # WHERE, or the conflict's clause could be the join's.
+        self.together = f"INSERT INTO {into} ({names}) SELECT * FROM json_to_recordset(%s::json) AS new ({typed}) WHERE true {conflict}"  # noqa: S608
+
+
 class Database:
     """One connection. Opens when it is first used; closed by a failure, it opens again with the next transaction. For one thread at a time."""
 
@@ -50,6 +65,7 @@ class Database:
         self._wrapper: BaseDatabaseWrapper = load_backend(settings["ENGINE"]).DatabaseWrapper(settings, DEFAULT_DB_ALIAS)
         self.is_postgresql = self._wrapper.vendor == "postgresql"
         self._cursor: Any = None
+        self._later: list[tuple[str, Sequence[Any]]] = []
 
     def transaction(self, work: Callable[[Database], Result]) -> Result:
         """Runs work in one transaction that writes, as often as it loses against others, or with a connection that turns out to be dead.
@@ -63,10 +79,14 @@ class Database:
                 with self._wrapper.wrap_database_errors:
                     if is_new:
                         self._connect()
+                    self._later.clear()
                     self._cursor.execute("BEGIN" if self.is_postgresql else "BEGIN IMMEDIATE")
                     result = work(self)
                     committing = True
-                    self._cursor.execute("COMMIT")
+                    if self._later:
+                        self._send_together([*self._later, ("COMMIT", ())])
+                    else:
+                        self._cursor.execute("COMMIT")
                     return result
             except (OperationalError, InterfaceError) as error:
                 state = getattr(error.__cause__, "sqlstate", None) or ""
@@ -88,20 +108,29 @@ class Database:
         """Runs a statement that answers with rows."""
         return self._cursor.execute(sql if self.is_postgresql else question_marks(sql), params).fetchall()  # type: ignore[no-any-return]
 
-    def run(self, sql: str, params: Sequence[Any] = ()) -> int:
-        """Runs a statement that answers with a count."""
-        return self._cursor.execute(sql if self.is_postgresql else question_marks(sql), params).rowcount  # type: ignore[no-any-return]
+    def run(self, sql: str, params: Sequence[Any] = ()) -> None:
+        """Runs a statement whose answer nobody needs."""
+        self._cursor.execute(sql if self.is_postgresql else question_marks(sql), params)
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Runs a statement once for each row."""
         self._cursor.executemany(sql if self.is_postgresql else question_marks(sql), rows)
 
+    def put(self, insert: Insert, rows: Sequence[Sequence[Any]]) -> None:
+        """Inserts rows, at the latest with the commit: PostgreSQL then answers once for all that is put."""
+        if self.is_postgresql:
+            self._later.append((insert.together, [orjson.dumps([dict(zip(insert.columns, row, strict=True)) for row in rows]).decode()]))
+        else:
+            self.many(insert.each, rows)
+
     def among(self, column: str) -> str:
         """A condition on a list of values, which `listed` makes the parameter of: one text whatever its length, so that it is prepared once."""
-        return f"{column} = ANY(%s)" if self.is_postgresql else f"{column} IN (SELECT value FROM json_each(%s))"  # noqa: S608 - columns are ours
+        if self.is_postgresql:
+            return f"{column} = ANY(ARRAY(SELECT json_array_elements_text(%s::json)))"
+        return f"{column} IN (SELECT value FROM json_each(%s))"  # noqa: S608 - columns are ours
 
-    def listed(self, values: Sequence[str]) -> Any:
-        return list(values) if self.is_postgresql else orjson.dumps(values).decode()
+    def listed(self, values: Sequence[str]) -> str:
+        return orjson.dumps(values).decode()
 
     def django_cursor(self) -> CursorWrapper:
         """A cursor as other rooms know it, in the same transaction."""
@@ -110,7 +139,7 @@ class Database:
     def is_ready(self) -> bool:
         """Tells whether the tables are there and can be written, to tell a bad line from a bad database."""
         try:
-            self.transaction(lambda db: (db.all("SELECT 1 FROM health_attempt LIMIT 1"), db.run("DELETE FROM health_permit WHERE id = ''")))
+            self.transaction(lambda db: db.all("DELETE FROM health_permit WHERE id = '' AND EXISTS (SELECT 1 FROM health_attempt) RETURNING id"))
         except Exception:
             return False
         return True
@@ -135,6 +164,12 @@ class Database:
             self._cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT_S}s'")
         else:
             self._cursor = connection.cursor()
+
+    def _send_together(self, statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
+        connection: Any = self._wrapper.connection
+        with connection.pipeline():
+            for sql, params in statements:
+                self._cursor.execute(sql, params)
 
     def _rollback(self) -> None:
         try:

@@ -17,7 +17,7 @@ import orjson
 from django.conf import settings
 from django.db.backends.utils import CursorWrapper
 
-from health.database import Database, DatabaseAway
+from health.database import Database, DatabaseAway, Insert
 from health.history import attempts_of_call, attempts_of_panel, call_exists, meters, uses_of_models
 from health.lines import ABSENT, COLUMNS, OPENING, Line, dumps, fitted, names_of
 from health.outbox import BATCH_LINES, read_uncommitted, set_aside
@@ -44,10 +44,11 @@ INSERT_JSON = (
     f"INSERT INTO health_attempt ({NAMES}) SELECT {NAMES} FROM json_populate_recordset(NULL::health_attempt, %s::json)"  # noqa: S608
     " ON CONFLICT (id) DO NOTHING RETURNING id"
 )
-SEATED = (
-    "INSERT INTO health_modeluse (model, seats, last_seated_at) VALUES (%s, %s, %s) ON CONFLICT (model) DO UPDATE SET"
-    " seats = health_modeluse.seats + excluded.seats,"
-    " last_seated_at = CASE WHEN excluded.last_seated_at > health_modeluse.last_seated_at THEN excluded.last_seated_at ELSE health_modeluse.last_seated_at END"
+PUT_USE = Insert(
+    "health_modeluse",
+    {"model": "text", "seats": "bigint", "last_seated_at": "timestamptz"},
+    "ON CONFLICT (model) DO UPDATE SET seats = health_modeluse.seats + excluded.seats,"
+    " last_seated_at = CASE WHEN excluded.last_seated_at > health_modeluse.last_seated_at THEN excluded.last_seated_at ELSE health_modeluse.last_seated_at END",
 )
 KEY_USED = (
     "INSERT INTO access_keyuse (key_id, last_used_at) SELECT id, {at} FROM access_key WHERE id = %s"
@@ -130,7 +131,7 @@ def count_seats(db: Database, rows: Sequence[Mapping[str, Any]]) -> None:
             count, last = seats.get(row["model"], (0, ""))
             seats[row["model"]] = (count + 1, max(last, row["started_at"]))
     if seats:
-        db.many(SEATED, [(model, count, as_column(db, moment(last))) for model, (count, last) in sorted(seats.items())])
+        db.put(PUT_USE, [(model, count, as_column(db, moment(last))) for model, (count, last) in sorted(seats.items())])
 
 
 def note_keys(db: Database, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -7,16 +7,16 @@ each other in a circle.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
-from health.database import Database
+from health.database import Database, Insert
 from health.limits import Caps, Meter, Refused, admit, decode, encode, settle
-from health.lines import Settle, Whole
+from health.lines import Settle, Whole, dumps
 
 # Measures. A meter's row is named "scope|measure".
 REQUESTS, TOKENS, PUSD = "requests", "tokens", "pusd"
@@ -110,9 +110,9 @@ def work_off(db: Database, settles: Sequence[Settle], requests: Sequence[Request
     permits: list[tuple[Any, ...]] = []
     answers = [reserved(request, version, meters, changed, permits, now_ms) for request in requests]
     if changed:
-        write(db, {name: meters[name] for name in sorted(changed)})
+        db.put(PUT_METER, [(name, encode(meters[name])) for name in sorted(changed)])
     if permits:
-        insert(db, permits)
+        db.put(PUT_PERMIT, [(name, as_column(db, expires_at), holds, stub) for name, expires_at, holds, stub in permits])
     return answers
 
 
@@ -131,7 +131,7 @@ def reserved(request: Request, version: int, meters: dict[str, Meter], changed: 
             holds.append((name, hold.amount, answer.windows))
         meters.update(after)
         changed.update(after)
-        permits.append((ask.id, ask.expires_at, orjson.dumps([now_ms, holds]).decode(), orjson.dumps(ask.stub).decode()))
+        permits.append((ask.id, ask.expires_at, orjson.dumps([now_ms, holds]).decode(), dumps(ask.stub).decode()))
         return Permit(ask.id)
 
     first = one(request.first) if request.first else None
@@ -191,37 +191,19 @@ def locked(db: Database, names: Sequence[str], *, with_version: bool) -> tuple[d
         if with_version and (rows := db.all("SELECT version FROM access_rosterversion")):
             version = rows[0][0]
         return {}, version
-    query = (
-        "SELECT scope, state, (SELECT version FROM access_rosterversion LIMIT 1) FROM health_meter"
-        " WHERE scope = ANY(%s) ORDER BY scope FOR UPDATE OF health_meter"
-    )
+    version_too = "(SELECT version FROM access_rosterversion LIMIT 1)"
+    query = f"SELECT scope, state, {version_too} FROM health_meter WHERE {db.among('scope')} ORDER BY scope FOR UPDATE OF health_meter"  # noqa: S608
     for _ in range(REPEATS):
-        rows = db.all(query, [list(names)])
+        rows = db.all(query, [db.listed(names)])
         if len(rows) == len(names):
             return {name: decode(state) for name, state, _ in rows}, rows[0][2] or 0
         # A missing row cannot be locked. It may be missing once more where a sweep deletes it just now.
-        db.run("INSERT INTO health_meter (scope, state) SELECT unnest(%s::text[]), '' ON CONFLICT (scope) DO NOTHING", [list(names)])
+        db.run("INSERT INTO health_meter (scope, state) SELECT json_array_elements_text(%s::json), '' ON CONFLICT (scope) DO NOTHING", [db.listed(names)])
     raise RuntimeError("Meters vanish as fast as they are made.")
 
 
-def write(db: Database, meters: Mapping[str, Meter]) -> None:
-    """Writes meters back."""
-    rows = [(name, encode(meter)) for name, meter in meters.items()]
-    if db.is_postgresql:
-        query = "UPDATE health_meter SET state = new.state FROM unnest(%s::text[], %s::text[]) AS new (scope, state) WHERE health_meter.scope = new.scope"
-        db.run(query, [[name for name, _ in rows], [state for _, state in rows]])
-    else:
-        db.many("INSERT INTO health_meter (scope, state) VALUES (%s, %s) ON CONFLICT (scope) DO UPDATE SET state = excluded.state", rows)
-
-
-def insert(db: Database, permits: Iterable[tuple[Any, ...]]) -> None:
-    """Writes permits."""
-    rows = [(name, as_column(db, expires_at), holds, stub) for name, expires_at, holds, stub in permits]
-    if db.is_postgresql:
-        query = "INSERT INTO health_permit (id, expires_at, holds, attempt) SELECT * FROM unnest(%s::text[], %s::timestamptz[], %s::text[], %s::text[])"
-        db.run(query, [list(column) for column in zip(*rows, strict=True)])
-    else:
-        db.many("INSERT INTO health_permit (id, expires_at, holds, attempt) VALUES (%s, %s, %s, %s)", rows)
+PUT_METER = Insert("health_meter", {"scope": "text", "state": "text"}, "ON CONFLICT (scope) DO UPDATE SET state = excluded.state")
+PUT_PERMIT = Insert("health_permit", {"id": "text", "expires_at": "timestamptz", "holds": "text", "attempt": "text"})
 
 
 def as_column(db: Database, when: datetime) -> Any:

@@ -181,27 +181,25 @@ class Writer:
 
     def _wait(self) -> None:
         """Waits for something to do: a reservation, or lines for a little while."""
-        if self._stopping:
+        if self._stopping or (not self._pause_s and (self._batch or self._spilled or len(self._lines) >= BATCH_LINES)):
             return
-        deadline: float | None = None
-        if self._pause_s:
-            deadline = self._away_until
-        elif self._batch or self._spilled or len(self._lines) >= BATCH_LINES:
-            return
-        elif self._lines:
-            deadline = time.monotonic() + self._coalesce_s
+        # Under load nobody rings for a line: this thread looks by itself, and only once there was nothing does it sleep until it is rung for.
+        deadline: float | None = self._away_until if self._pause_s else time.monotonic() + self._coalesce_s
         while True:
             try:
                 if self._bell.get(timeout=None if deadline is None else max(deadline - time.monotonic(), 0.0)) is NOW:
                     break
+                deadline = deadline or time.monotonic() + self._coalesce_s
             except queue.Empty:
-                break
-            if deadline is None:
-                deadline = time.monotonic() + self._coalesce_s
+                self._rung_soon = bool(self._pause_s or self._waits())
+                if self._rung_soon or self._lines:  # again, since who added one before the bell was freed did not ring
+                    break
+                deadline = None
+        self._rung_soon = True
         while not self._bell.empty():
             self._bell.get()
-        # Cleared before anything is taken and after the bell is: who adds something from now on rings again.
-        self._rung_soon = self._rung_now = False
+        # Freed before anything is taken and after the bell is silent: who asks for something from now on rings again.
+        self._rung_now = False
 
     def _taken_asks(self) -> list[Waiting]:
         asks: list[Waiting] = []

@@ -144,12 +144,9 @@ async def test_a_bad_line_does_not_spoil_the_reservations_it_came_with(writer: W
 
 
 async def test_a_bad_reservation_spoils_no_other(writer: Writer) -> None:
-    def broken(name: str) -> Any:
-        return writer.reserve(None, [ask(name, hold("e", "requests", 1, minute=10), stub={"x": object()})])
-
     good, bad, other = await asyncio.gather(
         writer.reserve(None, [ask("s1", hold("e", "requests", 1, minute=10))]),
-        broken("s2"),
+        writer.reserve(None, [ask("s2", hold("huge", "tokens", 2**70, minute=2**71))]),
         writer.reserve(None, [ask("s3", hold("e", "requests", 1, minute=10))]),
         return_exceptions=True,
     )
@@ -157,6 +154,11 @@ async def test_a_bad_reservation_spoils_no_other(writer: Writer) -> None:
     assert good.rest == (Granted("s1"),)  # type: ignore[union-attr]
     assert other.rest == (Granted("s3"),)  # type: ignore[union-attr]
     assert await looked(held, "e|requests", "minute") == 2
+
+
+async def test_a_call_with_absurd_numbers_is_reserved_like_any_other(writer: Writer) -> None:
+    answer = await writer.reserve(None, [ask("s", hold("e", "parallel", 1, parallel=1), stub=row("s", output_tokens=10**30, error="\ud800"))])
+    assert answer.rest == (Granted("s"),)
 
 
 async def test_stopping_commits_what_is_there_and_leaves_no_file(tables: None, folder: Path) -> None:
