@@ -39,14 +39,21 @@ class Finding:
 
 def examine() -> Iterator[Finding]:
     """Looks at everything; what breaks while it is looked at is a finding too."""
+    reachable = True
     for name, look in LOOKS:
+        if name in NEED_DATABASE and not reachable:
+            continue
         try:
-            yield look(name)
+            found = look(name)
         except DatabaseError as error:
-            yield Finding(name, FAIL, f"the database did not answer: {schema.first_line(error)}", "See the line about the database.")
+            found = Finding(name, FAIL, f"the database did not answer: {schema.first_line(error)}", "See the line about the database.")
         except OSError as error:
-            yield Finding(name, FAIL, f"could not be looked at: {error.strerror}")
-    yield from endpoint_keys_present()
+            found = Finding(name, FAIL, f"could not be looked at: {error.strerror}")
+        if name == "database" and found.verdict == FAIL:
+            reachable = False
+        yield found
+    if reachable:
+        yield from endpoint_keys_present()
 
 
 def python(name: str) -> Finding:
@@ -220,6 +227,10 @@ LOOKS: tuple[tuple[str, Callable[[str], Finding]], ...] = (
     ("outbox", outbox),
     ("sandbox", sandbox),
 )
+
+
+# Left out where there is no database to ask: each would wait for it anew.
+NEED_DATABASE = frozenset({"migrations", "connections", "secrets", "clock", "queue"})
 
 
 def endpoint_keys_present() -> Iterator[Finding]:

@@ -298,15 +298,15 @@ def database() -> dict[str, object]:
         "OPTIONS": {
             "connect_timeout": 5,
             # Persistent connections multiply with threads until PostgreSQL refuses new ones; a small pool a process does not.
-            # The queue and the supervisor fork after they have connected, which no pool survives.
-            **({} if FORKING_COMMAND else {"pool": {"min_size": 0, "max_size": 4, "timeout": 10}}),
+            **({} if IS_COMMAND else {"pool": {"min_size": 0, "max_size": 4, "timeout": 10}}),
         },
     }
 
 
 # Whether a browser could open here.
 HAS_DISPLAY = sys.platform in ("darwin", "win32") or bool(env_str("DISPLAY") or env_str("WAYLAND_DISPLAY"))
-FORKING_COMMAND = len(sys.argv) > 1 and sys.argv[1] in ("queue", "serve")
+# A command is one short connection, or forks, which no pool survives.
+IS_COMMAND = Path(sys.argv[0]).name == "manage.py"
 DATABASES = {"default": database()}
 REDIS_URL = env_str("REDIS_URL")
 

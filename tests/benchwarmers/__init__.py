@@ -1,0 +1,1 @@
+"""The composition root: serving, probes, backups and the other commands."""
