@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from wire import tool_names
 from wire.conversation import NOTHING, File, Format, Image, Message, Part, Refusal, Request, Role, Text, Thinking, Tool, ToolCall, ToolChoice, ToolResult
 from wire.dialects import Outbound
 from wire.errors import CallerError
@@ -24,8 +24,7 @@ LEAST_BUDGET = 1024
 NO_RESULT = "No result: the call was interrupted."
 BEGIN = "Please begin."
 ID = re.compile(r"[a-zA-Z0-9_-]+")
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 MEDIA_TYPES = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png"}
 # The first characters of an image's base64, where nobody said what it is.
 IMAGE_HEADS = (("/9j/", "image/jpeg"), ("iVBOR", "image/png"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp"))
@@ -82,21 +81,6 @@ def wants(served_name: str, quirks: Mapping[str, Any]) -> Wants:
         system_role=str(quirks.get("system_role") or ""),
         schema=quirks.get("structured_output") is not False,
     )
-
-
-# ------------------------------------------------------------------ names and ids
-
-
-def sent_names(request: Request) -> dict[str, str]:
-    """Tool names that this format refuses, and what they are sent as."""
-    given = {t.name for t in request.tools} | {p.name for m in request.messages for p in m.parts if isinstance(p, ToolCall)}
-    return {name: sent_name(name) for name in given if not NAME.fullmatch(name)}
-
-
-def sent_name(name: str) -> str:
-    """The same for the same name, and different for different ones."""
-    tail = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
-    return f"{NOT_IN_NAMES.sub('_', name)[:55]}_{tail}"
 
 
 # ------------------------------------------------------------------ the same format
@@ -276,7 +260,7 @@ def from_understood(request: Request, served_name: str, quirks: Mapping[str, Any
     choice = request.tool_choice
     if choice and choice.allowed:
         tools = tuple(t for t in tools if t.name in choice.allowed)
-    turns = Turns(sent_names(request), model.system_role == "system")
+    turns = Turns(tool_names.sent(request), model.system_role == "system")
     for message in request.messages:
         turns.add(message)
     system, messages = turns.finish()
@@ -370,7 +354,7 @@ class Turns:
         return [*thinking, *rest]
 
     def call(self, part: ToolCall) -> Block:
-        wanted = part.id if ID.fullmatch(part.id) else NOT_IN_NAMES.sub("_", part.id) or "toolu_1"
+        wanted = part.id if ID.fullmatch(part.id) else NOT_IN_IDS.sub("_", part.id) or "toolu_1"
         sent, count = wanted, 1
         while sent in self.used:
             count += 1
@@ -383,7 +367,7 @@ class Turns:
         return {"type": "tool_use", "id": sent, "name": self.names.get(part.name, part.name), "input": input_of(part)}
 
     def result(self, part: ToolResult) -> Block:
-        sent = self.ids.get(part.call_id) or NOT_IN_NAMES.sub("_", part.call_id)
+        sent = self.ids.get(part.call_id) or NOT_IN_IDS.sub("_", part.call_id)
         if not part.call_id and self.unnamed:
             sent = self.unnamed.pop(0)
         block: Block = {"type": "tool_result", "tool_use_id": sent or "toolu_1"}

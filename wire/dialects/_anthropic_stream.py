@@ -148,6 +148,7 @@ class MessagesReader(StreamReader):
         self.called = 0
         self.counts: dict[str, Any] = {}
         self.stop: Stop | None = None
+        self.failure: UpstreamError | None = None
 
     def feed(self, data: bytes) -> list[Chunk]:
         chunks: list[Chunk] = []
@@ -155,11 +156,19 @@ class MessagesReader(StreamReader):
             events = self.parser.feed(data)
         except sse.TooLong as error:
             raise Garbage(f"The endpoint streamed {error}.") from None
-        for event in events:
-            self.read(event, chunks)
+        try:
+            for event in events:
+                self.read(event, chunks)
+        except UpstreamError as error:
+            if not chunks:
+                raise
+            # What came before the error in the same packet still counts; `close` raises it.
+            self.failure, self.done = error, True
         return chunks
 
     def close(self) -> list[Chunk]:
+        if self.failure:
+            raise self.failure
         chunks: list[Chunk] = []
         if not self.done:
             for event in self.parser.close():

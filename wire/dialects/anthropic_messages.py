@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from wire import tool_names
 from wire.conversation import Message, Part, Refusal, Reply, Request, Role, Stop, Text, Thinking, ToolCall, Usage
 from wire.dialects import Answer, Dialect, Inbound, Outbound, Route, StreamReader, StreamWriter
 from wire.dialects import _anthropic_in as inward
@@ -142,8 +143,8 @@ def sent_back(request: Request) -> tuple[dict[str, str], frozenset[str]]:
     """The caller's tool names by those that were sent, and the sent names of free-form tools."""
     if request.dialect == DIALECT.name or not request.tools:
         return {}, frozenset()
-    names = outward.sent_names(request)
-    return {sent: name for name, sent in names.items()}, frozenset(names.get(t.name, t.name) for t in request.tools if t.kind == "custom")
+    names = tool_names.sent(request)
+    return tool_names.back(request), frozenset(names.get(t.name, t.name) for t in request.tools if t.kind == "custom")
 
 
 def block_back(block: dict[str, Any], names: Mapping[str, str], custom: frozenset[str]) -> tuple[Part, ...]:

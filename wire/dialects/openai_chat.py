@@ -7,13 +7,13 @@ heartbeats as data, errors inside a 200, a finish reason before the last text, u
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from wire import sse
+from wire import sse, tool_names
 from wire.blame import upstream_error
 from wire.conversation import (
     NOTHING,
@@ -42,6 +42,7 @@ from wire.conversation import (
 from wire.dialects import Answer, Dialect, Inbound, Outbound, Route, StreamReader, StreamWriter
 from wire.errors import CallerError, Empty, Garbage, Truncated, UpstreamError
 from wire.fields import array, missing, model_name, obj, optional_bool, optional_int, optional_number, optional_text, text, wrong
+from wire.hosted import callers_tools
 from wire.jsontext import parse_upstream
 
 ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL, "function": Role.TOOL}
@@ -156,7 +157,11 @@ class OpenAIChat(Dialect):
     # ------------------------------------------------------------------ towards providers that speak it
 
     def write_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> Outbound:
-        body = dict(request.raw) if request.dialect == self.name and request.raw else write_body(request)
+        dropped: tuple[str, ...] = ()
+        if request.dialect == self.name and request.raw:
+            body = dict(request.raw)
+        else:
+            body, dropped = write_body(request)
         body["model"] = served_name
         body["stream"] = request.stream
         if not body.get("tools"):
@@ -177,7 +182,7 @@ class OpenAIChat(Dialect):
             body["messages"] = [{**m, "role": role} if m.get("role") in ("system", "developer") else m for m in body["messages"]]
         for field, value in (quirks.get("defaults") or {}).items():
             body.setdefault(field, value)
-        return Outbound(body)
+        return Outbound(body, dropped=dropped)
 
     def read_reply(self, body: Any, request: Request) -> Reply:
         if not isinstance(body, dict):
@@ -193,6 +198,8 @@ class OpenAIChat(Dialect):
         message = first.get("message") or first.get("delta")
         finish = first.get("finish_reason") if isinstance(first.get("finish_reason"), str) else ""
         parts = reply_parts(message if isinstance(message, dict) else {})
+        if request.dialect != self.name and (names := tool_names.back(request)):
+            parts = tuple([replace(p, name=names.get(p.name, p.name)) if isinstance(p, ToolCall) else p for p in parts])
         usage = usage_in(body.get("usage"))
         stop = STOPS.get(finish, Stop.END)
         if not parts and stop in (Stop.END, Stop.TOOLS):
@@ -203,7 +210,8 @@ class OpenAIChat(Dialect):
         return usage_in(body.get("usage"))
 
     def stream_reader(self, request: Request) -> StreamReader:
-        return ChatReader(keep_raw=request.dialect == self.name)
+        same = request.dialect == self.name
+        return ChatReader(keep_raw=same, names=None if same else tool_names.back(request))
 
     def without_thinking(self, request: Request, foreign: Callable[[Thinking], bool]) -> Request:
         cut = super().without_thinking(request, foreign)
@@ -403,9 +411,14 @@ def read_tools(value: Any) -> tuple[Tool, ...]:
 # ------------------------------------------------------------------ requests out
 
 
-def write_body(request: Request) -> dict[str, Any]:
-    """A body built from what was understood, for requests that came in another dialect or that we made."""
-    body: dict[str, Any] = {"messages": [m for message in request.messages for m in write_message(message)]}
+def write_body(request: Request) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A body built from what was understood, for requests that came in another dialect or that we made; and what it leaves out."""
+    names = tool_names.sent(request)
+    tools, dropped = callers_tools(request)
+    choice = request.tool_choice
+    if choice and choice.name in names:
+        choice = replace(choice, name=names[choice.name])
+    body: dict[str, Any] = {"messages": write_messages(request.messages, names)}
     if request.output_limit is not None:
         body["max_tokens"] = request.output_limit
     s = request.sampling
@@ -416,7 +429,7 @@ def write_body(request: Request) -> dict[str, Any]:
         ("presence_penalty", s.presence_penalty),
         ("frequency_penalty", s.frequency_penalty),
         ("parallel_tool_calls", request.parallel_tool_calls),
-        ("tool_choice", write_choice(request.tool_choice)),
+        ("tool_choice", write_choice(choice)),
         ("reasoning_effort", request.reasoning.effort if request.reasoning and request.reasoning.effort else None),
     ):
         if value is not None:
@@ -431,9 +444,9 @@ def write_body(request: Request) -> dict[str, Any]:
             if request.format.strict is not None:
                 schema["strict"] = request.format.strict
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if request.tools:
-        body["tools"] = [write_tool(t) for t in request.tools]
-    return body
+    if tools:
+        body["tools"] = [write_tool(replace(t, name=names.get(t.name, t.name))) for t in tools]
+    return body, dropped if s.top_k is None else (*dropped, "top_k")
 
 
 def write_tool(tool: Tool) -> dict[str, Any]:
@@ -448,31 +461,56 @@ def write_tool(tool: Tool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def write_message(message: Message) -> list[dict[str, Any]]:
-    """One message, or several where tool results stand together: this format wants one message a result."""
-    results = [p for p in message.parts if isinstance(p, ToolResult)]
-    out: list[dict[str, Any]] = [{"role": "tool", "tool_call_id": r.call_id, "content": result_text(r)} for r in results]
-    rest = tuple(p for p in message.parts if not isinstance(p, ToolResult))
-    if not rest and (results or message.role is Role.TOOL):
-        return out
-    if message.role is Role.ASSISTANT:
-        return [*out, {"role": "assistant", **message_out(rest)}]
-    plain = all(isinstance(p, Text) for p in rest)
-    role = "system" if message.role is Role.SYSTEM else "user"
-    return [*out, {"role": role, "content": "".join(p.text for p in rest if isinstance(p, Text)) if plain else [write_part(p) for p in rest]}]
+def write_messages(messages: Iterable[Message], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A message each, but one a tool result. Pictures and files of results, which no tool message may hold, are shown by a user behind them."""
+    out: list[dict[str, Any]] = []
+    shown: list[dict[str, Any]] = []
+    for message in messages:
+        for result in (p for p in message.parts if isinstance(p, ToolResult)):
+            pictures = [write_part(p) for p in result.parts if isinstance(p, Image | File)]
+            said = text_of(result.parts) or ("The result is shown in the next message." if pictures else "")
+            out.append({"role": "tool", "tool_call_id": result.call_id, "content": said})
+            shown += pictures
+        rest = tuple(p for p in message.parts if not isinstance(p, ToolResult))
+        if not rest and message.role is not Role.ASSISTANT and (len(message.parts) > 0 or message.role is Role.TOOL):
+            continue
+        if shown:
+            out.append({"role": "user", "content": shown})
+            shown = []
+        if message.role is Role.ASSISTANT:
+            rest = tuple(replace(p, name=names.get(p.name, p.name)) if isinstance(p, ToolCall) else p for p in rest)
+            out.append({"role": "assistant", **message_out(rest)})
+            continue
+        plain = all(isinstance(p, Text) for p in rest)
+        out.append({"role": "system" if message.role is Role.SYSTEM else "user", "content": text_of(rest) if plain else [write_part(p) for p in rest]})
+    return [*out, {"role": "user", "content": shown}] if shown else out
 
 
-def result_text(result: ToolResult) -> str:
-    return "".join(p.text for p in result.parts if isinstance(p, Text))
+def text_of(parts: Iterable[Part]) -> str:
+    """Several texts as one, a paragraph each: their words must not run into each other."""
+    return "\n\n".join(p.text for p in parts if isinstance(p, Text) and p.text)
 
 
 def write_part(part: Part) -> dict[str, Any]:
     if isinstance(part, Image):
         url = part.url or f"data:{part.media_type};base64,{part.data}"
         return {"type": "image_url", "image_url": {"url": url, "detail": part.detail} if part.detail else {"url": url}}
-    if isinstance(part, File) and part.extra:
-        return dict(part.extra)
+    if isinstance(part, File):
+        return write_file(part)
     return {"type": "text", "text": getattr(part, "text", "")}
+
+
+def write_file(part: File) -> dict[str, Any]:
+    """An attachment. Errors: CallerError for one that this format has no part for."""
+    if part.extra and part.extra.get("type") in ("input_audio", "file"):
+        return dict(part.extra)  # it came in this format
+    if part.kind == "audio" and part.data:
+        return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.media_type.rpartition("/")[2].removeprefix("x-") or "wav"}}
+    if part.kind == "file" and part.data:
+        data = part.data if part.data.startswith("data:") else f"data:{part.media_type or 'application/pdf'};base64,{part.data}"
+        return {"type": "file", "file": {"filename": part.name or "file", "file_data": data}}
+    what = "a file by its address or id" if part.kind == "file" else part.kind
+    raise CallerError("invalid_request", f"messages hold {what}, which this provider cannot take. Send a file by its bytes.", field="messages")
 
 
 def message_out(parts: tuple[Part, ...]) -> dict[str, Any]:
@@ -602,8 +640,9 @@ def reply_parts(message: Mapping[str, Any]) -> tuple[Part, ...]:
 class ChatReader(StreamReader):
     """Reads a provider's stream. A finish reason is only noted: text may follow it, and it holds once the stream has ended."""
 
-    def __init__(self, keep_raw: bool = True) -> None:
+    def __init__(self, keep_raw: bool = True, names: Mapping[str, str] | None = None) -> None:
         self.keep_raw = keep_raw
+        self.names = names  # the caller's tool names by those that were sent
         self.parser = sse.Parser()
         self.done = False
         self.finished = False
@@ -665,6 +704,8 @@ class ChatReader(StreamReader):
         pieces: tuple[ToolPiece, ...] = ()
         if calls := delta.get("tool_calls"):
             pieces = read_pieces(calls)
+            if self.names:
+                pieces = tuple([replace(p, name=self.names.get(p.name, p.name)) for p in pieces])
         finish = choice.get("finish_reason")
         if finish:
             self.finished = True
