@@ -14,17 +14,18 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter, FieldTextFilter, RangeDateTimeFilter
-from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 from unfold.views import ChangeList
 
 from access.admin.audited import AuditedAdmin, ReadOnly, moment
+from access.admin.typed import display
 from catalog.admin.endpoints import endpoint_names
 from catalog.admin.models import ModelAdmin as RosterModelAdmin
 from catalog.models import Model
 from health.costs import usd_text
 from health.models import Attempt, ModelUse
-from health.rests import Resting, resting
+from health.resting import Resting
+from health.rests import resting
 
 GOOD = ("ok",)
 HALF = ("partial", "truncated", "cancelled")
@@ -45,7 +46,7 @@ class ModelChangeList(ChangeList):  # type: ignore[misc]
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        rows = list(self.result_list)
+        rows: list[Any] = list(self.result_list)  # type: ignore[has-type]
         held = resting(timezone.now())
         uses = {u.model: u for u in ModelUse.objects.filter(model__in=[m.alias for m in rows])}
         for row in rows:
@@ -173,7 +174,7 @@ class AttemptAdmin(ReadOnly, AuditedAdmin):
         ("started_at", RangeDateTimeFilter),
     )
     # Exact, for these are indexed; parts of ids would read the whole ledger.
-    search_fields = ("=id", "=call", "=panel")
+    search_fields = ("id__exact", "call__exact", "panel__exact")
     search_help_text = "A call's or panel's whole id"
     fieldsets = (
         (None, {"fields": ("started_shown", "status_shown", "model", "served_name", "endpoint", "purpose", "seat", "collection")}),

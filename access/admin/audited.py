@@ -19,6 +19,15 @@ from django.utils.html import conditional_escape
 from unfold.admin import ModelAdmin
 
 from access import audit
+from access.caller import Caller
+from access.models import User
+from access.people import caller_of_user
+
+
+def caller(request: HttpRequest) -> Caller:
+    """Who is signed in. The admin lets nobody else in."""
+    assert isinstance(request.user, User)
+    return caller_of_user(request.user)
 
 
 def actor(request: HttpRequest) -> str:
@@ -123,7 +132,7 @@ class AuditedAdmin(ModelAdmin):  # type: ignore[misc]
 
     def page(self, request: HttpRequest, template: str, title: str, **context: Any) -> TemplateResponse:
         """A page within the admin's frame."""
-        request.current_app = self.admin_site.name  # type: ignore[attr-defined]
+        request.current_app = self.admin_site.name
         return TemplateResponse(request, template, {**self.admin_site.each_context(request), "opts": self.opts, "title": title, **context})
 
     def to_change(self, obj: Any) -> HttpResponseRedirect:

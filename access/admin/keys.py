@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from unfold.contrib.filters.admin import DropdownFilter
-from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
@@ -26,6 +25,7 @@ from unfold.widgets import (
 
 from access import fields, keys
 from access.admin.audited import AuditedAdmin, actor, moment
+from access.admin.typed import action, display
 from access.models import Key
 
 SCOPES = [
@@ -48,7 +48,7 @@ class Lines(forms.CharField):
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value
 
-    def clean(self, value: Any) -> list[str] | None:  # type: ignore[override]
+    def clean(self, value: Any) -> list[str] | None:
         lines = [line.strip() for line in (super().clean(value) or "").splitlines()]
         return [line for line in lines if line] or None
 

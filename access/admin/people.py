@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.contrib import admin
@@ -16,13 +16,13 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, FieldTextFilter, RangeDateTimeFilter
-from unfold.decorators import action, display
 from unfold.forms import AdminPasswordChangeForm
 from unfold.paginator import InfinitePaginator
 from unfold.widgets import UnfoldAdminRadioSelectWidget
 
 from access import people, signin
 from access.admin.audited import AuditedAdmin, ReadOnly, moment
+from access.admin.typed import action, display
 from access.models import AuditEntry, Role, User
 
 # A role says what a user may do; groups would be a second answer to the same question.
@@ -129,7 +129,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[misc, type-arg]
         return found
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
-        response = cast(HttpResponse, super().user_change_password(request, id, form_url))
+        response = super().user_change_password(request, id, form_url)
         if request.method == "POST" and response.status_code == 302:
             self.record(request, "password", self.row(request, id), {"password": ["", "set"]})
         return response

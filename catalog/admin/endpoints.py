@@ -11,12 +11,12 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
-from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 from unfold.widgets import UnfoldAdminPasswordWidget
 
 from access import audit
 from access.admin.audited import AuditedAdmin, actor
+from access.admin.typed import action, display
 from access.secrets import UnusableKey, clean_key
 from catalog import endpoint_keys, served, web
 from catalog.admin import knobs
@@ -106,7 +106,7 @@ class EndpointAdmin(AuditedAdmin):
         )
 
     def writes(self, request: HttpRequest) -> bool:
-        return self.has_change_permission(request) or self.has_add_permission(request)
+        return bool(self.has_change_permission(request) or self.has_add_permission(request))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Endpoint]:
         rows: QuerySet[Endpoint] = super().get_queryset(request)

@@ -167,7 +167,7 @@ QUIRK_ROWS = (*(f"quirk_{name}" for name in QUIRKS), "quirk_other")
 FACT_ROWS = tuple((f"fact_{name}", f"listed_{name}") for name in (*SIZES, *FLAGS))
 
 
-def checked(form: forms.Form, field: str, check: Callable[..., Any], *values: Any) -> Any:
+def checked(form: forms.BaseForm, field: str, check: Callable[..., Any], *values: Any) -> Any:
     """Lets a rule of the catalog look at what was typed; what it refuses stands at the field. None where it refused."""
     try:
         return check(*values)
@@ -178,7 +178,7 @@ def checked(form: forms.Form, field: str, check: Callable[..., Any], *values: An
         return None
 
 
-def check_name(form: forms.Form, field: str, check: Callable[..., Any], others: Iterable[str]) -> None:
+def check_name(form: forms.BaseForm, field: str, check: Callable[..., Any], others: Iterable[str]) -> None:
     """Holds a typed name to the catalog's rules: form, and unique ignoring case in every script."""
     if name := form.cleaned_data.get(field):
         checked(form, field, check, name, field)

@@ -15,11 +15,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
-from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from access.admin.audited import AuditedAdmin, actor
+from access.admin.typed import action, display
 from catalog import facts, prices, roster, status
 from catalog.admin import knobs
 from catalog.models import Model, Price

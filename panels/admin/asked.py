@@ -17,14 +17,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, FieldTextFilter, RangeDateTimeFilter
-from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextareaWidget
 
-from access.admin.audited import AuditedAdmin, ReadOnly, actor
+from access.admin.audited import AuditedAdmin, ReadOnly, actor, caller
+from access.admin.typed import display
 from access.fields import FieldError
-from access.people import caller_of_user
 from health import sums
 from health.costs import usd_text
 from panels import history, lookup, verdicts
@@ -101,7 +100,8 @@ def judge_call(request: HttpRequest, call: str, form: VerdictForm) -> verdicts.V
 class PanelChangeList(ChangeList):  # type: ignore[misc]
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        self.result_list = sum_up(list(self.result_list))
+        rows: list[Any] = list(self.result_list)  # type: ignore[has-type]
+        self.result_list = sum_up(rows)
 
 
 def sum_up(rows: list[Any]) -> list[Any]:
@@ -134,7 +134,7 @@ class PanelAdmin(ReadOnly, AuditedAdmin):
         ("mode", FieldTextFilter),
         ("asked_at", RangeDateTimeFilter),
     )
-    search_fields = ("=id", "=seats__call", "=collection")
+    search_fields = ("id__exact", "collection__exact")
     search_help_text = "Panel id, call id or collection"
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -142,8 +142,16 @@ class PanelAdmin(ReadOnly, AuditedAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Panel]:
         rows: QuerySet[Panel] = super().get_queryset(request).defer("prompt")
-        caller = caller_of_user(request.user)
-        return rows if caller.may("operate") else rows.filter(**lookup.asked_by(caller))
+        asks = caller(request)
+        return rows if asks.may("operate") else rows.filter(**lookup.asked_by(asks))
+
+    def get_search_results(self, request: HttpRequest, queryset: QuerySet[Panel], search_term: str) -> tuple[QuerySet[Panel], bool]:
+        """A call's id is looked up on its own: joined with the rest it would read every seat."""
+        of_call = Seat.objects.filter(pk=search_term.strip()).values_list("panel_id", flat=True).first() if search_term else None
+        if of_call is not None:
+            return queryset.filter(pk=of_call), False
+        found: tuple[QuerySet[Panel], bool] = super().get_search_results(request, queryset, search_term)
+        return found
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return may_see_panels(request)
@@ -235,7 +243,7 @@ class PanelAdmin(ReadOnly, AuditedAdmin):
 
 def may_see_panels(request: HttpRequest) -> bool:
     """Whoever judges sees the panels asked in that name; the query says which."""
-    return request.user.is_active and caller_of_user(request.user).may("judge")
+    return request.user.is_active and caller(request).may("judge")
 
 
 def total(costs: list[int | None]) -> str:

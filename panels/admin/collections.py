@@ -16,12 +16,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
-from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 from unfold.forms import PaginationInlineFormSet
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
 
 from access.admin.audited import AuditedAdmin, actor
+from access.admin.typed import action, display
 from catalog import names
 from catalog.admin import knobs
 from panels import editing
@@ -243,7 +243,7 @@ class CollectionAdmin(AuditedAdmin):
 
     def has_clone_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """unfold asks with the row, which Django's own question about adding does not take; a dotted permission would make it ask the database at start."""
-        return self.has_add_permission(request)
+        return bool(self.has_add_permission(request))
 
     @action(description="Ask it", url_path="ask", icon="forum", permissions=["view"])
     def ask_it(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from access.people import caller_of_user
+from access.admin.audited import caller
 from catalog import status
 from health import spend
 from health.costs import usd_text
@@ -40,9 +40,9 @@ class Step:
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Fills the overview with what this user may see."""
     now = timezone.now()
-    caller = caller_of_user(request.user)
+    asks = caller(request)
     sees_bench = request.user.has_perm("catalog.view_model")
-    own = None if caller.may("operate") else caller
+    own = None if asks.may("operate") else asks
     context["shown"] = {
         "models": models_at(now) if sees_bench else None,
         "day": day_until(now, own) if request.user.has_perm("health.view_attempt") else None,

@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import BooleanRadioFilter, FieldTextFilter, RangeDateTimeFilter
-from unfold.decorators import action, display
 from unfold.paginator import InfinitePaginator
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from access.admin.audited import AuditedAdmin
+from access.admin.typed import action, display
 from panels import records, verdicts
 from panels.admin.asked import VerdictForm, judge_call
 from panels.beta import Rate
@@ -51,7 +51,7 @@ class VerdictAdmin(AuditedAdmin):
         ("judge", FieldTextFilter),
         ("at", RangeDateTimeFilter),
     )
-    search_fields = ("=call", "=model", "note")
+    search_fields = ("call__exact", "model__exact", "note")
     search_help_text = "Call id, model, or words of the note"
     actions_list = ("records_page",)
 
