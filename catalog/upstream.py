@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,7 +68,11 @@ class UpstreamReply:
 
     @property
     def is_event_stream(self) -> bool:
-        return self.headers.get("content-type", "").lstrip().lower().startswith("text/event-stream")
+        return self.comes_as(("text/event-stream",))
+
+    def comes_as(self, types: Sequence[str]) -> bool:
+        """Whether the content type is one of some, parameters aside."""
+        return self.headers.get("content-type", "").strip().lower().startswith(tuple(types))
 
     async def read(self, limit: int = MAX_REPLY_BYTES) -> bytes:
         """The whole body; Garbage over `limit` bytes."""

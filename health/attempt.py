@@ -22,7 +22,7 @@ from catalog.upstream import Upstream, UpstreamReply
 from health.costs import cost_pusd
 from wire import dialects
 from wire.conversation import Chunk, Part, Refusal, Reply, Request, Stop, Text, Thinking, ToolCall, ToolPiece, Usage
-from wire.errors import Empty, Fault, Garbage, TimedOut, Truncated, UpstreamError, redacted
+from wire.errors import CallerError, Empty, Fault, Garbage, TimedOut, Truncated, UpstreamError, redacted
 from wire.estimate import text_tokens
 from wire.jsontext import parse_upstream
 
@@ -99,7 +99,7 @@ class Attempt:
             async with asyncio.timeout(self.order.timeout_s):
                 reply = await self.send(upstream, None)
                 data = await reply.read()
-            answer = self.gather(data) if reply.is_event_stream else self.parse(data)
+            answer = self.gather(data) if reply.is_event_stream or is_lines(data) else self.parse(data)
         except TimeoutError:
             raise self.failed(TimedOut(f"No answer within {self.order.timeout_s:g} s.")) from None
         except UpstreamError as error:
@@ -123,7 +123,7 @@ class Attempt:
         try:
             async with asyncio.timeout_at(min(loop.time() + self.order.first_token_s, until)) as deadline:
                 reply = await self.send(upstream, self.order.idle_s)
-                if reply.is_event_stream:
+                if reply.comes_as(self.dialect.stream_types):
                     reader = self.dialect.stream_reader(self.order.request)
                     async for data in reply.chunks():
                         if chunks := reader.feed(data):
@@ -139,7 +139,7 @@ class Attempt:
                         await sink(last)
                 else:
                     data = await reply.read()
-                    in_disguise = data.lstrip()[:1] != b"{" and b"data:" in data[:4096]
+                    in_disguise = is_lines(data) or (data.lstrip()[:1] != b"{" and b"data:" in data[:4096])
                     answer = self.gather(data) if in_disguise else self.parse(data)
                     self.first = self.ended = time.monotonic()
                     self.settle(answer)
@@ -172,11 +172,21 @@ class Attempt:
         model, request = self.order.model, self.order.request
         endpoint, provider = model.endpoint, self.provider
         quirks = {**endpoint.quirks, **model.quirks} if model.quirks else endpoint.quirks
-        outbound = self.dialect.write_request(request, model.served_name, quirks)
-        self.dropped = outbound.dropped
+        if model.output_limit:
+            quirks = {"max_tokens": model.output_limit, **quirks}
+        if request.only_here and request.dialect != self.dialect.name:
+            message = f"{model.alias} is asked in another format, which has no word for {', '.join(request.only_here)[:200]}."
+            raise UpstreamError(message, code="unfit", fault=Fault.CALLER)
+        try:
+            outbound = self.dialect.write_request(request, model.served_name, quirks)
+        except CallerError as error:
+            # This provider has no word for it; another may have.
+            raise UpstreamError(error.message, code="unfit", fault=Fault.CALLER) from None
+        # What only the caller's own format knows is left out by every other.
+        self.dropped = outbound.dropped if request.dialect == self.dialect.name else tuple(dict.fromkeys([*outbound.dropped, *request.unread]))
         headers = {
-            **outbound.headers,
             **provider.headers(endpoint.key),
+            **outbound.headers,
             "content-type": "application/json",
             "accept": "text/event-stream" if request.stream else "application/json",
             "user-agent": "benchwarmers",
@@ -366,6 +376,12 @@ class Attempt:
         }
 
 
+def is_lines(data: bytes) -> bool:
+    """Several JSON objects, one a line: a stream of NDJSON, whatever it calls itself."""
+    first, _, rest = data.strip().partition(b"\n")
+    return first[:1] == b"{" and first[-1:] == b"}" and rest.lstrip()[:1] == b"{"
+
+
 def as_chunks(answer: Reply) -> list[Chunk]:
     """A whole answer as the chunks of a stream, for a caller who asked for one."""
     chunks: list[Chunk] = []
@@ -374,7 +390,7 @@ def as_chunks(answer: Reply) -> list[Chunk]:
         if isinstance(part, Text):
             chunks.append(Chunk(text=part.text))
         elif isinstance(part, Thinking):
-            chunks.append(Chunk(thinking=part.text, signature=part.signature))
+            chunks.append(Chunk(thinking=part.text, signature=part.signature, redacted=part.redacted))
         elif isinstance(part, Refusal):
             chunks.append(Chunk(refusal=part.text))
         elif isinstance(part, ToolCall):
@@ -386,7 +402,8 @@ def as_chunks(answer: Reply) -> list[Chunk]:
 
 def put_together(chunks: list[Chunk]) -> Reply:
     """The first choice of a stream as a whole answer."""
-    text, thinking, refusal, signature = [], [], [], ""
+    text, thinking, refusal = [], [], []
+    thoughts: list[Thinking] = []
     calls: dict[int, dict[str, str]] = {}
     stop, finish, usage = None, "", None
     for chunk in chunks:
@@ -396,17 +413,24 @@ def put_together(chunks: list[Chunk]) -> Reply:
         text.append(chunk.text)
         thinking.append(chunk.thinking)
         refusal.append(chunk.refusal)
-        signature = chunk.signature or signature
+        if chunk.signature or chunk.redacted:
+            # A signature ends the thinking that it signs: several of these in one answer stay apart.
+            if chunk.signature or any(thinking):
+                thoughts.append(Thinking("".join(thinking), signature=chunk.signature))
+            if chunk.redacted:
+                thoughts.append(Thinking(redacted=chunk.redacted))
+            thinking = []
         if chunk.stop:
             stop, finish = chunk.stop, chunk.finish
         for piece in chunk.tools:
-            call = calls.setdefault(piece.index, {"id": "", "name": "", "arguments": "", "kind": piece.kind})
+            call = calls.setdefault(piece.index, {"id": "", "name": "", "arguments": "", "kind": piece.kind, "signature": ""})
             call["id"] = call["id"] or piece.id
             call["name"] = call["name"] or piece.name
             call["arguments"] += piece.arguments
-    parts: list[Part] = []
+            call["signature"] = call["signature"] or piece.signature
+    parts: list[Part] = [*thoughts]
     if joined := "".join(thinking):
-        parts.append(Thinking(text=joined, signature=signature))
+        parts.append(Thinking(text=joined))
     if joined := "".join(text):
         parts.append(Text(joined))
     if joined := "".join(refusal):

@@ -237,7 +237,7 @@ COMMON = {
     "upstream_garbage": (502, "upstream_garbage"),
     "upstream_truncated": (502, "upstream_truncated"),
 }
-UNFIT = frozenset({"no_vision", "no_audio", "no_tools", "no_structured_output", "not_allowed", "unknown"})
+UNFIT = frozenset({"no_vision", "no_image_urls", "no_audio", "no_tools", "no_structured_output", "not_allowed", "unknown"})
 
 
 def family(result: SeatResult) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from catalog import providers
 from catalog.roster import Model
 from health.resting import Resting
 from panels.collections import Collection
+from wire import dialects
 from wire.conversation import Request
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -17,7 +19,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Hindrance:
-    """Why a model cannot take a turn. `code` is one of context_too_small, no_vision, no_audio, resting, retired, unknown."""
+    """Why a model cannot take a turn. `code` is one of context_too_small, no_vision, no_image_urls, no_audio, resting, retired, unknown."""
 
     code: str
     message: str
@@ -49,6 +51,8 @@ def hindrance(model: Model, request: Request, tokens: int, rest: Resting | None)
         return Hindrance("context_too_small", f"{model.alias} holds {model.context_window} tokens; this takes about {wanted}.")
     if request.has_images and not model.facts.get("vision"):
         return Hindrance("no_vision", f"{model.alias} cannot see images.")
+    if request.has_image_urls and not dialects.get(providers.get(model.endpoint.kind).dialect).takes_image_urls:
+        return Hindrance("no_image_urls", f"{model.alias} takes images by their bytes only; this one came as an address, and nothing is fetched here.")
     if request.has_files and not model.facts.get("audio") and not model.facts.get("files"):
         return Hindrance("no_audio", f"{model.alias} cannot take audio or files.")
     return None

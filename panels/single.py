@@ -135,7 +135,7 @@ class Single:
             if self.failover_on_refusal and attempt.status == "refused" and candidate is not able[-1]:
                 self.record(attempt)
                 continue
-            answer = Answer(self.answer_id, turn.request.model, int(self.plan.asked_at.timestamp()), reply, attempt.final_usage())
+            answer = Answer(self.answer_id, turn.request.model, int(self.plan.asked_at.timestamp()), reply, attempt.final_usage(), request=turn.request)
             body = turn.dialect.write_reply(answer)
             await self.succeeded(attempt, reply.parts, answer)
             await turn.reply(body, **self.headers(attempt))
@@ -170,7 +170,7 @@ class Single:
                 data = b"".join([writer.chunk(c) for c in early])
                 parts = self.parts_of(attempt)
                 reply = Reply(parts, attempt.stop, attempt.finish, attempt.usage)
-                answer = Answer(self.answer_id, turn.request.model, int(self.plan.asked_at.timestamp()), reply, attempt.final_usage())
+                answer = Answer(self.answer_id, turn.request.model, int(self.plan.asked_at.timestamp()), reply, attempt.final_usage(), request=turn.request)
                 await self.succeeded(attempt, parts, answer)
                 await out.write(data + writer.finish(attempt.final_usage()))
                 await out.end()

@@ -194,7 +194,9 @@ class Sitting:
             await self.turn.out.end()
             return
         reply = Reply((Text(self.text()),), Stop.END, "stop", usage)
-        answer = Answer(new_id(self.turn.dialect.id_prefix), self.turn.request.model, int(self.plan.asked_at.timestamp()), reply, usage, bench)
+        answer = Answer(
+            new_id(self.turn.dialect.id_prefix), self.turn.request.model, int(self.plan.asked_at.timestamp()), reply, usage, bench, self.turn.request
+        )
         await self.turn.reply(self.turn.dialect.write_reply(answer))
 
     def text(self) -> str:

@@ -163,10 +163,6 @@ def exact_paths() -> dict[tuple[str, str], type[GatewayView]]:
     """Method and path to view: each dialect's own paths, then the lists."""
     found: dict[tuple[str, str], type[GatewayView]] = {
         ("POST", "/v1/responses"): later("The Responses format"),
-        ("POST", "/v1/messages"): later("The Anthropic Messages format"),
-        ("POST", "/v1/messages/count_tokens"): later("The Anthropic Messages format"),
-        ("POST", "/api/chat"): later("The Ollama format"),
-        ("POST", "/api/generate"): later("The Ollama format"),
         ("POST", "/mcp"): later("MCP"),
         ("POST", "/v1/mcp"): later("MCP"),
         ("GET", "/v1/models"): ModelsView,

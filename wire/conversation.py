@@ -190,10 +190,16 @@ class Request:
     headers: Mapping[str, str] | None = None
     marks: tuple[str, ...] = ()
     operation: str = "ask"
+    unread: tuple[str, ...] = ()  # names of what came along and no value here holds: only a provider of the same format gets it
+    only_here: tuple[str, ...] = ()  # the same of what an answer would be another one without: a provider of another format cannot be asked
 
     @property
     def has_images(self) -> bool:
         return any(isinstance(p, Image) for m in self.messages for p in each_part(m.parts))
+
+    @property
+    def has_image_urls(self) -> bool:
+        return any(isinstance(p, Image) and p.url for m in self.messages for p in each_part(m.parts))
 
     @property
     def has_files(self) -> bool:

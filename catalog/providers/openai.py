@@ -9,8 +9,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from catalog import base_urls, model_lists, refusals
+from catalog import base_urls, model_lists
 from catalog.providers import Listed, Provider
+from wire import refusals
 from wire.errors import UpstreamError
 
 CALLS = ("chat/completions", "completions", "models", "responses", "embeddings")

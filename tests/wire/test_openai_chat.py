@@ -518,6 +518,17 @@ def test_an_error_inside_a_stream_ends_it(chunk: Any, code: str) -> None:
         legal(out, error)
 
 
+def test_an_error_takes_back_nothing_that_came_in_the_same_packet() -> None:
+    stream = stream_of([*CHUNKS[:4], {"error": {"message": "boom"}}], b"")
+    assert text_of(legal(*relayed(*[stream[i : i + 1] for i in range(len(stream))]))) == "naïve 🙂"
+    assert text_of(legal(*relayed(stream))) == "naïve 🙂"
+
+
+def test_a_stream_that_says_nothing_and_ends_is_empty() -> None:
+    _, error = relayed(stream_of([CHUNKS[0], {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}]))
+    assert isinstance(error, Empty)
+
+
 @given(st.lists(st.sampled_from(CHUNKS).flatmap(bent) | JUNK, max_size=6).filter(fits), st.binary(max_size=20), st.integers(0, 400))
 def test_any_stream_is_relayed_legally_or_ends_in_an_error(chunks: list[Any], noise: bytes, cut: int) -> None:
     stream = stream_of([CHUNKS[0], *chunks], noise)

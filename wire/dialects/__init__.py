@@ -31,7 +31,7 @@ class Route:
 class Answer:
     """What goes back to a caller, whatever produced it.
 
-    Shape: `model` is the name that was asked for, `id` unique; `bench` stands only in panel and merged replies.
+    Shape: `model` is the name that was asked for, `id` unique; `bench` stands only in panel and merged replies; `request` is what was asked.
     Units: `created_s` Unix seconds.
     """
 
@@ -41,6 +41,7 @@ class Answer:
     reply: Reply
     usage: Usage
     bench: Mapping[str, Any] | None = None
+    request: Request | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,8 @@ class Dialect:
     name: str
     routes: tuple[Route, ...] = ()
     id_prefix = "chatcmpl"
+    stream_types: tuple[str, ...] = ("text/event-stream",)  # how a provider's stream calls itself
+    takes_image_urls = True  # else a provider of this format wants an image's bytes
 
     # towards our callers
 

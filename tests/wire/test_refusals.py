@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog import refusals
 from catalog.providers import get
+from wire import refusals
 from wire.errors import Fault, TimedOut
 
 NOW = 1_790_000_000.0

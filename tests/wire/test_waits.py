@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog import waits
+from wire import waits
 
 NOW = 1_790_000_000.0  # 2026-09-21T14:13:20Z
 WEEK = 7 * 86400.0
