@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -144,8 +145,8 @@ class Live:
         end = time.monotonic() + START_S
         pause = threading.Event()
         while not self.is_alive():
-            assert self._server.poll() is None, f"serve ended with {self._server.returncode} while starting:\n{self.log_text()[-4000:]}"
-            assert time.monotonic() < end, f"serve did not answer within {START_S:.0f} s:\n{self.log_text()[-4000:]}"
+            assert self._server.poll() is None, f"serve ended with {self._server.returncode} while starting:\n{self.log_text()[-1500:]}"
+            assert time.monotonic() < end, f"serve did not answer within {START_S:.0f} s:\n{self.log_text()[-1500:]}"
             pause.wait(0.1)
 
     def is_alive(self) -> bool:
@@ -186,7 +187,10 @@ class Live:
                     os.killpg(self._server.pid, signal.SIGKILL)
                 self._server.wait(STOP_S)
         self.database.drop()
-        return wrong + self.tracebacks()
+        wrong += self.tracebacks()
+        if not wrong:  # what went wrong can be looked at
+            shutil.rmtree(self.folder, ignore_errors=True)
+        return wrong
 
     def log_text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""

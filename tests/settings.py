@@ -5,13 +5,14 @@ Read by pytest before any conftest; what the environment already says wins.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
-from pathlib import Path
 
 if not os.environ.get("BENCHWARMERS_HOME"):
-    RUN_FOLDER = Path(tempfile.mkdtemp(prefix="benchwarmers-tests-"))
-    os.environ["BENCHWARMERS_HOME"] = str(RUN_FOLDER)
+    os.environ["BENCHWARMERS_HOME"] = RUN_FOLDER = tempfile.mkdtemp(prefix="benchwarmers-tests-")
+    atexit.register(shutil.rmtree, RUN_FOLDER, ignore_errors=True)
 os.environ.setdefault("BENCHWARMERS_SECRET_KEYS", "test-secret-0123456789abcdef")
 
 from benchwarmers.settings import *  # noqa: F403
