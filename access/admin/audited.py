@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.contrib.admin import ShowFacets
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
@@ -47,6 +48,8 @@ class AuditedAdmin(ModelAdmin):  # type: ignore[misc]
     list_filter_submit = True
     list_per_page = 50
     show_full_result_count = True
+    # Counts beside every filter would read whole tables.
+    show_facets = ShowFacets.NEVER
 
     # ------------------------------------------------------------------ what the trail holds
 

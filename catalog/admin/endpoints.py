@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -170,7 +171,8 @@ class EndpointAdmin(AuditedAdmin):
 
     @action(description="Save and test the connection", permissions=["change"])
     def save_and_test(self, request: HttpRequest, obj: Endpoint) -> None:
-        self.tell_test(request, obj)
+        """Tests once the form's transaction is over: held open for a slow endpoint, it would keep everybody else from writing."""
+        transaction.on_commit(lambda: self.tell_test(request, obj))
 
     def tell_test(self, request: HttpRequest, endpoint: Endpoint) -> None:
         """Asks the endpoint once, and says how it went."""

@@ -81,9 +81,9 @@ class VerdictAdmin(AuditedAdmin):
     def note_shown(self, obj: Verdict) -> str:
         return obj.note if len(obj.note) <= 80 else f"{obj.note[:79]}…"
 
-    @display(description="Holds")
+    @display(description="Standing")
     def replaced_shown(self, obj: Verdict) -> str:
-        return "yes" if obj.current else "replaced"
+        return "current" if obj.current else "replaced"
 
     # ------------------------------------------------------------------ one verdict, a new one
 

@@ -126,12 +126,22 @@ def test_the_connection_test_tells_how_it_went(operator, fake):
     assert any(m.startswith("Endpoint gone:") for m in said)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_saving_and_testing_is_one_press(operator, fake):
     fake.models = ["fake/fast"]
     row = seed.endpoint("good", fake.url)
-    page = change(operator, row, catalog_endpoint_save_and_test="", limit_parallel="3")
-    page = operator.get(page["Location"])
+    page = operator.get(change(operator, row, catalog_endpoint_save_and_test="", limit_parallel="3")["Location"])
     assert any("lists 1 model." in str(m) for m in page.context["messages"])
+    row.refresh_from_db()
+    assert row.limits == {"parallel": 3}
+
+
+def test_no_endpoint_is_asked_while_the_forms_transaction_is_open(operator, fake, django_capture_on_commit_callbacks):
+    row = seed.endpoint("good", fake.url)
+    with django_capture_on_commit_callbacks() as waiting:
+        change(operator, row, catalog_endpoint_save_and_test="")
+    assert len(waiting) == 1
+    assert not fake.others
 
 
 def test_what_it_serves_is_ticked_and_added_once(operator, fake):
