@@ -57,6 +57,9 @@ class Attempt(models.Model):
         verbose_name = "call"
         indexes = [models.Index(fields=["model", "-started_at"], name="health_attempt_model")]
 
+    def __str__(self) -> str:
+        return self.call
+
 
 class ModelUse(models.Model):
     """How often and when a model was last seated: what explorer seats go by. Written with the ledger."""
