@@ -442,7 +442,7 @@ class MessagesWriter(StreamWriter):
             return b""
         if kind in ("message_stop", "ping", "error"):
             return b""
-        if kind.startswith(("message_", "content_block_")):
+        if kind.startswith(("message_", "content_block_")) and kind.isidentifier():
             return b"".join([self.start(), written(kind, raw)])
         return None
 
