@@ -178,6 +178,8 @@ class Attempt:
             message = f"{model.alias} is asked in another format, which has no word for {', '.join(request.only_here)[:200]}."
             raise UpstreamError(message, code="unfit", fault=Fault.CALLER)
         try:
+            if request.bound and request.dialect != self.dialect.name:
+                raise CallerError("invalid_request", f"{request.bound} can only be honoured by a provider of the request's own format. Leave it out.")
             outbound = self.dialect.write_request(request, model.served_name, quirks)
         except CallerError as error:
             # This provider has no word for it; another may have.

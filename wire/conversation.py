@@ -191,6 +191,8 @@ class Request:
     marks: tuple[str, ...] = ()
     operation: str = "ask"
     unread: tuple[str, ...] = ()  # names of what came along and no value here holds: only a provider of the same format gets it
+    bound: str = ""  # a field that only a provider of the same format can honour, and without which the answer would be another
+    stream_form: str = ""  # how a stream is written, where the dialect knows several ways
     only_here: tuple[str, ...] = ()  # the same of what an answer would be another one without: a provider of another format cannot be asked
 
     @property
