@@ -7,11 +7,13 @@ class PanelsConfig(AppConfig):
 
     def ready(self) -> None:
         from health import jobs, ledger
-        from panels import history, memory, record
+        from panels import history, memory, record, stored
 
         ledger.register("panels", record.commit_panels)
         ledger.register("seats", record.commit_seats)
         ledger.register("lost", record.commit_lost)
         ledger.register("pins", memory.commit_pins)
+        ledger.register("responses", stored.commit_responses)
         jobs.register("pins", 3600, memory.forget_idle)
+        jobs.register("responses", 3600, stored.forget_expired)
         jobs.register("texts", 3600, history.forget_old_texts)

@@ -164,3 +164,17 @@ class Pin(models.Model):
     model = models.CharField(max_length=200, help_text="Alias.")
     payload = models.TextField(blank=True, help_text="JSON: reasoning that a client cannot echo, by its tool call.")
     used_at = models.DateTimeField(db_index=True)
+
+
+class StoredResponse(models.Model):
+    """One answer, with its conversation, for a client that goes on from its id. Written by `panels.stored` from the outbox, gone after a day."""
+
+    id = models.CharField(max_length=40, primary_key=True)
+    panel = models.CharField(max_length=40, blank=True, db_index=True)
+    judge = models.CharField(max_length=200, help_text="Who asked; only they may go on from it.")
+    key_id = models.BigIntegerField(null=True)
+    collection = models.CharField(max_length=200, blank=True)
+    model = models.CharField(max_length=200, help_text="The name that was asked for.")
+    kept = models.TextField(help_text="JSON: what the dialect keeps of it.")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)

@@ -23,7 +23,7 @@ from catalog.roster import Model
 from health.attempt import Attempt, put_together
 from health.reserve import Ask
 from health.writer import DatabaseAway, Denied
-from panels import asks, outcome, plan, record
+from panels import asks, outcome, plan, record, stored
 from panels.convene import order_for
 from panels.outcome import SeatResult
 from panels.plan import Plan, Seat
@@ -167,12 +167,12 @@ class Single:
                 turn.upstream_s += attempt.seconds if not out.started else 0.0
                 if not out.started:  # an answer without content, such as one that its length cut off at once
                     await stream.begin(**self.headers(attempt))
-                data = b"".join([writer.chunk(c) for c in early])
+                data = b"".join([writer.chunk(c) for c in early]) + writer.finish(attempt.final_usage())
                 parts = self.parts_of(attempt)
-                reply = Reply(parts, attempt.stop, attempt.finish, attempt.usage)
+                reply = Reply(parts, attempt.stop, attempt.finish, attempt.usage, raw=writer.whole)
                 answer = Answer(self.answer_id, turn.request.model, int(self.plan.asked_at.timestamp()), reply, attempt.final_usage(), request=turn.request)
                 await self.succeeded(attempt, parts, answer)
-                await out.write(data + writer.finish(attempt.final_usage()))
+                await out.write(data)
                 await out.end()
                 return
             error = self.nobody()
@@ -277,6 +277,7 @@ class Single:
     async def succeeded(self, attempt: Attempt, parts: Sequence[Part], answer: Answer) -> None:
         """Records the answer and what its conversation needs next, before the caller has the last byte."""
         gateway, model = self.turn.gateway, attempt.order.model
+        stored.keep(self.turn, answer)
         extra = self.remember(model, parts) if self.remember else {}
         self.finish(attempt, extra)
         gateway.succeeded(model)

@@ -12,7 +12,7 @@ from catalog.roster import Model
 from health.attempt import Attempt
 from health.resting import LIMIT
 from health.writer import Ask
-from panels import asks, merge, outcome, plan, record
+from panels import asks, merge, outcome, plan, record, stored
 from panels.convene import convene, order_for, permitted
 from panels.outcome import SeatResult
 from panels.plan import Plan, Seat, Target
@@ -74,7 +74,8 @@ class Sitting:
         self.closed = False
         self.wrote_text = False
         request = turn.request
-        self.writer = turn.dialect.stream_writer(request, new_id(turn.dialect.id_prefix), int(planned.asked_at.timestamp())) if request.stream else None
+        self.answer_id = new_id(turn.dialect.id_prefix)
+        self.writer = turn.dialect.stream_writer(request, self.answer_id, int(planned.asked_at.timestamp())) if request.stream else None
         self.stream = Stream(turn, self.writer) if self.writer else None
 
     async def run(self) -> None:
@@ -187,16 +188,18 @@ class Sitting:
             bench["reason"] = self.why
         usage = outcome.total_usage(self.results)
         self.close()
+        last = b""
         if self.writer:
             if line := outcome.degraded_line(self.results, self.why):
                 await self.say(line)
-            await self.turn.out.write(self.writer.finish(usage, bench))
+            last = self.writer.finish(usage, bench)
+        reply = Reply((Text(self.text()),), Stop.END, "stop", usage, raw=self.writer.whole if self.writer else None)
+        answer = Answer(self.answer_id, self.turn.request.model, int(self.plan.asked_at.timestamp()), reply, usage, bench, self.turn.request)
+        stored.keep(self.turn, answer)
+        if self.writer:
+            await self.turn.out.write(last)
             await self.turn.out.end()
             return
-        reply = Reply((Text(self.text()),), Stop.END, "stop", usage)
-        answer = Answer(
-            new_id(self.turn.dialect.id_prefix), self.turn.request.model, int(self.plan.asked_at.timestamp()), reply, usage, bench, self.turn.request
-        )
         await self.turn.reply(self.turn.dialect.write_reply(answer))
 
     def text(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,6 +15,7 @@ from rest_framework.views import APIView
 
 from access.auth import KeyAuthentication, LoopbackAuthentication, MayAsk, as_caller_error
 from access.caller import Caller
+from panels import stored
 from panels.gateway import Gateway
 from panels.serve import serve
 from panels.snapshot import Snapshot
@@ -59,11 +61,29 @@ class AskView(GatewayView):
             raise CallerError("invalid_request", "The model is named in the body; a model in the query string is refused.", field="model")
         began = time.monotonic()
         inbound = Inbound(request.path, request.META["QUERY_STRING"], request.lower_headers, parse_body(await request.read_body()))
-        asked = self.dialect.read_request(inbound)
         gateway: Gateway = request.gateway
+        if earlier := self.dialect.refers_to(inbound):
+            inbound = replace(inbound, earlier=await stored.load(gateway, caller, earlier))
+        asked = self.dialect.read_request(inbound)
         turn = Turn(gateway, self.dialect, caller, asked, request.snapshot, request.request_id, request.out, began, request.lower_headers)
         request.turn = turn
         await serve(turn)
+
+
+class KeptView(GatewayView):
+    """An answer that was kept under its id: to be read again, or forgotten."""
+
+    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+        name = self.dialect.refers_to(Inbound(request.path, request.META["QUERY_STRING"], request.lower_headers, None))
+        if request.method == "DELETE":
+            found = await stored.forget(request.gateway, caller, name) if name else False
+            body = self.dialect.write_forgotten(name) if found else None
+        else:
+            kept = await stored.load(request.gateway, caller, name) if name else None
+            body = None if kept is None else self.dialect.write_kept(kept, request.path)
+        if body is None:
+            raise CallerError("response_not_found", "Nothing is kept under this id for this key. Answers are kept for a day at most.", status=404)
+        await request.out.whole(200, [], body)
 
 
 class LaterView(GatewayView):
@@ -159,10 +179,14 @@ def later(name: str) -> type[LaterView]:
     return type(f"Later{''.join(c for c in name if c.isalnum())}", (LaterView,), {"feature": name})
 
 
+def view_of(dialect: dialects.Dialect, route: dialects.Route) -> type[GatewayView]:
+    view = KeptView if route.operation in ("get", "delete") else AskView
+    return type(f"{type(dialect).__name__}{view.__name__}", (view,), {"dialect": dialect})
+
+
 def exact_paths() -> dict[tuple[str, str], type[GatewayView]]:
     """Method and path to view: each dialect's own paths, then the lists."""
     found: dict[tuple[str, str], type[GatewayView]] = {
-        ("POST", "/v1/responses"): later("The Responses format"),
         ("POST", "/mcp"): later("MCP"),
         ("POST", "/v1/mcp"): later("MCP"),
         ("GET", "/v1/models"): ModelsView,
@@ -174,7 +198,7 @@ def exact_paths() -> dict[tuple[str, str], type[GatewayView]]:
     for dialect in dialects.every():
         for route in dialect.routes:
             if not route.prefix:
-                found[route.method, route.path] = type(f"{type(dialect).__name__}Ask", (AskView,), {"dialect": dialect})
+                found[route.method, route.path] = view_of(dialect, route)
     return found
 
 
@@ -186,6 +210,5 @@ def prefixes() -> list[tuple[str, str, type[GatewayView]]]:
         ("POST", "/v1beta/models/", later("The Gemini format")),
         ("POST", "/v1/models/", later("The Gemini format")),
         ("POST", "/models/", later("The Gemini format")),
-        ("GET", "/v1/responses/", later("The Responses format")),
-        ("DELETE", "/v1/responses/", later("The Responses format")),
+        *((route.method, route.path, view_of(dialect, route)) for dialect in dialects.every() for route in dialect.routes if route.prefix),
     ]

@@ -75,6 +75,7 @@ class StreamWriter:
     """
 
     content_type = "text/event-stream"
+    whole: Any = None  # the reply that a stream amounted to, where the dialect keeps such; set by `finish`
 
     def start(self) -> bytes:
         raise NotImplementedError
@@ -141,6 +142,14 @@ class Dialect:
     def to_keep(self, request: Request, answer: Answer) -> tuple[str, Any] | None:
         """An id and what later requests may refer to by it; None where nothing is to be kept."""
         return None
+
+    def write_kept(self, kept: Any, path: str) -> dict[str, Any]:
+        """What a caller reads of something kept, at its path or one below it. Errors: CallerError 404 for a path that there is not."""
+        raise NotImplementedError
+
+    def write_forgotten(self, name: str) -> dict[str, Any]:
+        """Says that nothing is kept under an id any more."""
+        raise NotImplementedError
 
     def write_reply(self, answer: Answer) -> dict[str, Any]:
         raise NotImplementedError
