@@ -24,9 +24,11 @@ from tests.live import CHECKOUT, Bench, Live, eventually
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A server of this file's own: its tests kill parts of it, and leave it whole."""
     server = Live(tmp_path_factory.mktemp("served"), BENCH_WORKERS="1")
-    server.start()
-    yield server
-    server.stop()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 def processes(server: Live) -> dict[int, tuple[int, str]]:
@@ -196,8 +198,8 @@ def test_a_reload_refuses_nobody_and_brings_new_processes(served: Live, fake: Fa
 
 def test_a_stop_lets_streams_finish_closes_idle_connections_and_is_not_ready_meanwhile(tmp_path: Path, fake: FakeProvider) -> None:
     server = Live(tmp_path, BENCH_WORKERS="1")
-    server.start()
     try:
+        server.start()
         bench = Bench(server, fake)
         gate = fake.gate()
         slow = bench.model("slow", reply(["first ", "second"]).holding(gate, after="first "))
@@ -226,8 +228,8 @@ def test_a_stop_lets_streams_finish_closes_idle_connections_and_is_not_ready_mea
 
 def test_a_killed_serve_leaves_no_process_and_its_folder_free(tmp_path: Path) -> None:
     server = Live(tmp_path, BENCH_WORKERS="1")
-    server.start()
     try:
+        server.start()
         members = eventually(lambda: found if len(found := list(processes(server))) >= 7 else None, "all processes")
         os.kill(server.pid, signal.SIGKILL)
         server._server.wait(30)
@@ -240,8 +242,8 @@ def test_a_killed_serve_leaves_no_process_and_its_folder_free(tmp_path: Path) ->
 
 def test_the_gateway_alone_has_no_pages_and_no_queue(tmp_path: Path) -> None:
     server = Live(tmp_path, BENCH_WORKERS="1", BENCH_ONLY="gateway")
-    server.start()
     try:
+        server.start()
         assert server.send("GET", "/v1/models").status == 200
         assert server.send("GET", "/admin/").status == 404
         ready = server.send("GET", "/readyz")
