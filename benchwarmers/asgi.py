@@ -79,8 +79,12 @@ class LeanRequest(HttpRequest):
 
     @cached_property
     def lower_headers(self) -> dict[str, str]:
-        """Headers by their own names, for the dialects that read some."""
-        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self.scope["headers"]}
+        """Headers by their own names, for the dialects that read some; those sent several times joined by a comma."""
+        found: dict[str, str] = {}
+        for raw_name, raw_value in self.scope["headers"]:
+            name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+            found[name] = f"{found[name]},{value}" if name in found else value
+        return found
 
     async def read_body(self) -> bytes:
         """The whole body. Errors: CallerError 413 and 415."""
