@@ -25,6 +25,7 @@ SESSION_HEADERS = ("x-session-id", "x-session-affinity", "session-id", "session_
 # How far back a history is looked through: beyond, a longer prefix has been known for long.
 PREFIXES, TOOL_IDS = 48, 24
 KEPT_IN_MEMORY = 20_000
+RESTORED = {"restored": True}  # this thinking was kept here for the model that gets it back: its signature may be trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ def restored(request: Request, trail: Trail, known: Mapping[str, Known], model: 
                     changed = True
                 if payload["thinking"] and not has_thinking:
                     first = next(i for i, p in enumerate(parts) if isinstance(p, ToolCall))
-                    parts[first:first] = [Thinking(text=t, signature=s, redacted=r) for t, s, r in payload["thinking"]]
+                    parts[first:first] = [Thinking(text=t, signature=s, redacted=r, extra=RESTORED) for t, s, r in payload["thinking"]]
                     changed = has_thinking = True
                     break
         messages.append(replace(message, parts=tuple(parts)))
