@@ -66,7 +66,7 @@ UNFOLD: dict[str, Any] = {
                 "title": "Record",
                 "separator": True,
                 "items": [
-                    entry("Panels", "forum", "panels_panel", "panels.view_panel"),
+                    {**entry("Panels", "forum", "panels_panel", ""), "permission": "panels.admin.asked.may_see_panels"},
                     entry("Calls", "receipt_long", "health_attempt", "health.view_attempt"),
                     entry("Verdicts", "gavel", "panels_verdict", "panels.view_verdict"),
                 ],

@@ -180,7 +180,7 @@ class AttemptAdmin(ReadOnly, AuditedAdmin):
         (None, {"fields": ("started_shown", "status_shown", "model", "served_name", "endpoint", "purpose", "seat", "collection")}),
         ("Who asked", {"fields": ("judge", "key_name", "request")}),
         ("Ids", {"fields": ("call", "panel", "id")}),
-        ("Tokens and money", {"fields": ("tokens_in", "tokens_out", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "estimated", "cost_shown")}),
+        ("Tokens and money", {"fields": ("tokens_in", "tokens_out", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "counted", "cost_shown")}),
         ("How it went", {"fields": ("seconds_shown", "ttft_shown", "http_status", "finish_reason", "code", "error")}),
     )
     readonly_fields = tuple(name for _, options in fieldsets for name in options["fields"])
@@ -198,9 +198,13 @@ class AttemptAdmin(ReadOnly, AuditedAdmin):
     def tokens_in(self, obj: Attempt) -> str:
         return f"{'≈' if obj.estimated else ''}{obj.input_tokens:,}"
 
-    @display(description="Out")
+    @display(description="Tokens out")
     def tokens_out(self, obj: Attempt) -> str:
         return f"{'≈' if obj.estimated else ''}{obj.output_tokens:,}"
+
+    @display(description="Counted")
+    def counted(self, obj: Attempt) -> str:
+        return "estimated here: the provider sent no counts" if obj.estimated else "by the provider"
 
     @display(description="Cost")
     def cost_shown(self, obj: Attempt) -> str:

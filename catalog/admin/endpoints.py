@@ -95,13 +95,19 @@ class EndpointAdmin(AuditedAdmin):
     actions = ("test_selected",)
     actions_detail = ("serves", "rotate")
     actions_submit_line = ("save_and_test",)
-    readonly_fields = ("key_source", "name_fixed")
+    readonly_fields = ("key_source", "name_fixed", "limits_shown", "quirks_shown")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        key = ("key_source", "key", "key_env") if obj else ("key", "key_env")
+        """Readers see what is stored in words: fields that exist in the form alone have no value without it."""
+        if not self.writes(request):
+            return (
+                (None, {"fields": ("name_fixed", "kind", "base_url")}),
+                ("Key", {"fields": ("key_source", "key_env")}),
+                ("Limits", {"fields": ("limits_shown", "quirks_shown")}),
+            )
         return (
             (None, {"fields": ("name_fixed" if obj else "name", "kind", "base_url")}),
-            ("Key", {"fields": key if self.writes(request) else ("key_source", "key_env")}),
+            ("Key", {"fields": ("key_source", "key", "key_env") if obj else ("key", "key_env")}),
             ("Limits", {"fields": knobs.LIMIT_ROWS, "description": "Upstream calls wait or are refused before they go out. Empty: no limit."}),
             ("Quirks", {"fields": knobs.QUIRK_ROWS, "classes": ("collapse",), "description": "What this server needs said differently."}),
         )
@@ -130,10 +136,11 @@ class EndpointAdmin(AuditedAdmin):
 
     @display(description="Limits")
     def limits_shown(self, obj: Endpoint) -> str:
-        said = [f"{amount:,} {what}/{window}" for what in ("requests", "tokens") for window, amount in (obj.limits.get(what) or {}).items()]
-        if obj.limits.get("parallel"):
-            said.append(f"{obj.limits['parallel']} at once")
-        return ", ".join(said)
+        return knobs.said(obj.limits)
+
+    @display(description="Quirks")
+    def quirks_shown(self, obj: Endpoint) -> str:
+        return knobs.pairs(obj.quirks)
 
     # ------------------------------------------------------------------ writing
 

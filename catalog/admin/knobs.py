@@ -204,6 +204,20 @@ def put_together(form: Any, row: Any) -> None:
 # ------------------------------------------------------------------ how figures are written
 
 
+def said(limits: Mapping[str, Any]) -> str:
+    """Limits in words: 30 requests/minute, 4 at once."""
+    words = [f"{amount:,} {what}/{window}" for what in ("requests", "tokens") for window, amount in (limits.get(what) or {}).items()]
+    if limits.get("parallel"):
+        words.append(f"{limits['parallel']} at once")
+    return ", ".join(words)
+
+
+def pairs(values: Mapping[str, Any]) -> str:
+    """Quirks or facts in words: name and value, a line each."""
+    words = {True: "yes", False: "no"}
+    return "\n".join(f"{name}: {words[value] if isinstance(value, bool) else value}" for name, value in values.items())
+
+
 def tokens(size: Any) -> str:
     """A size in tokens, short: 131,072 is 131k, 1,048,576 is 1.05M. Empty where it is not known."""
     if isinstance(size, bool) or not isinstance(size, int):

@@ -106,9 +106,24 @@ class ModelAdmin(AuditedAdmin):
     autocomplete_fields = ("endpoint",)
     actions = ("retire_selected", "restore_selected")
     actions_detail = ("retire", "restore")
-    readonly_fields = ("status_story", "alias_fixed", *(f"listed_{name}" for name in (*knobs.SIZES, *knobs.FLAGS)))
+    readonly_fields = (
+        "status_story",
+        "alias_fixed",
+        "facts_shown",
+        "limits_shown",
+        "quirks_shown",
+        *(f"listed_{name}" for name in (*knobs.SIZES, *knobs.FLAGS)),
+    )
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if not self.has_change_permission(request) and not self.has_add_permission(request):
+            # Fields that exist in the form alone have no value without it: readers see what is stored in words.
+            listed = tuple(f"listed_{name}" for name in (*knobs.SIZES, *knobs.FLAGS))
+            return (
+                (None, {"fields": ("status_story", "alias_fixed", "endpoint", "served_name", "ad_hoc")}),
+                ("Facts", {"fields": ("facts_shown", *listed)}),
+                ("Limits", {"fields": ("limits_shown", "quirks_shown")}),
+            )
         first = ("alias_fixed" if obj else "alias", "endpoint", "served_name", "ad_hoc")
         rows = knobs.FACT_ROWS if obj else tuple(f"fact_{name}" for name in (*knobs.SIZES, *knobs.FLAGS))
         return (
@@ -187,27 +202,39 @@ class ModelAdmin(AuditedAdmin):
         )
         return format_html('<strong>{}</strong> <span class="bench-faint">says {}’s list, {}</span>', said, obj.endpoint.name, f"{obj.listed_at:%d %b %Y}")
 
-    @display(description="Listed")
+    @display(description="Set by hand")
+    def facts_shown(self, obj: Model) -> str:
+        return knobs.pairs(obj.facts)
+
+    @display(description="Limits")
+    def limits_shown(self, obj: Model) -> str:
+        return knobs.said(obj.limits)
+
+    @display(description="Quirks")
+    def quirks_shown(self, obj: Model) -> str:
+        return knobs.pairs(obj.quirks)
+
+    @display(description="Context window, listed")
     def listed_context_window(self, obj: Model) -> SafeString:
         return self.listed(obj, "context_window")
 
-    @display(description="Listed")
+    @display(description="Output limit, listed")
     def listed_output_limit(self, obj: Model) -> SafeString:
         return self.listed(obj, "output_limit")
 
-    @display(description="Listed")
+    @display(description="Tools, listed")
     def listed_tools(self, obj: Model) -> SafeString:
         return self.listed(obj, "tools")
 
-    @display(description="Listed")
+    @display(description="Vision, listed")
     def listed_vision(self, obj: Model) -> SafeString:
         return self.listed(obj, "vision")
 
-    @display(description="Listed")
+    @display(description="Structured output, listed")
     def listed_structured_output(self, obj: Model) -> SafeString:
         return self.listed(obj, "structured_output")
 
-    @display(description="Listed")
+    @display(description="Reasoning, listed")
     def listed_reasoning(self, obj: Model) -> SafeString:
         return self.listed(obj, "reasoning")
 

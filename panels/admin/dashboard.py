@@ -73,7 +73,14 @@ def day_until(now: Any, own: Any) -> dict[str, Any]:
     panels = Panel.objects.filter(asked_at__gte=now - DAY)
     if own is not None:
         panels = panels.filter(**lookup.asked_by(own))
-    return {"panels": panels.count(), "calls": spent.calls, "failed": spent.failed, "cost": usd_text(spent.cost_pusd), "unpriced": spent.unpriced}
+    return {
+        "own": own is not None,
+        "panels": panels.count(),
+        "calls": spent.calls,
+        "failed": spent.failed,
+        "cost": usd_text(spent.cost_pusd),
+        "unpriced": spent.unpriced,
+    }
 
 
 def newest(own: Any) -> list[dict[str, Any]]:

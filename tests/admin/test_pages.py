@@ -140,3 +140,21 @@ def test_money_stands_as_exact_dollars(admin, small_bench):
 def test_pages_of_the_queue_and_of_groups_are_not_there(admin):
     for page in ("/admin/django_q/schedule/", "/admin/django_q/success/", "/admin/auth/group/"):
         assert admin.get(page).status_code == 404
+
+
+@pytest.mark.parametrize("role", ["viewer", "judge"])
+def test_a_reader_sees_what_is_stored(role, as_role):
+    at = seed.endpoint("local", limits={"requests": {"minute": 30}, "parallel": 4}, quirks={"stream_options": False})
+    row = seed.model("mercury", at, facts={"context_window": 65536, "tools": True}, limits={"tokens": {"day": 1000}}, quirks={"system_role": "developer"})
+    client = as_role(role)
+    endpoint = client.get(reverse("admin:catalog_endpoint_change", args=[at.pk])).content.decode()
+    model = client.get(reverse("admin:catalog_model_change", args=[row.pk])).content.decode()
+    for said, page in (("30 requests/minute, 4 at once", endpoint), ("stream_options: no", endpoint), ("context_window: 65536", model), ("tools: yes", model)):
+        assert said in page, said
+    for said in ("1,000 tokens/day", "system_role: developer"):
+        assert said in model, said
+
+
+@pytest.mark.parametrize(("role", "shown"), [("viewer", False), ("judge", True), ("operator", True)])
+def test_the_sidebar_leads_to_panels_for_those_who_may_see_some(role, shown, as_role):
+    assert (f'href="{reverse("admin:panels_panel_changelist")}"' in as_role(role).get("/admin/access/key/").content.decode()) == shown
