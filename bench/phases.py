@@ -163,10 +163,10 @@ def stream_load(count: int) -> Load:
 
 
 def panel_load(count: int, rounds: int) -> Load:
-    """Each client asks panels one after the other; its first is dropped, since all begin at once."""
-    return Load("panels", count, ("-n", str(rounds), "-w", "1", "-e", "-T", "60"), "bench/five", 200)
+    """Each client asks panels one after the other; they begin spread over a seat's time, as many callers do. The first of each is dropped."""
+    return Load("panels", count, ("-n", str(rounds), "-w", "1", "-r", str(SEAT_MS), "-e", "-T", "60"), "bench/five", 200)
 
 
 def seats_load(count: int, rounds: int) -> Load:
     """What the panels' seats cost without a gateway: as many calls at once, straight to the upstream."""
-    return Load("panels", count * servers.SEATS, ("-n", str(rounds), "-w", "1", "-T", "60"), SEAT, 200)
+    return Load("panels", count * servers.SEATS, ("-n", str(rounds), "-w", "1", "-r", str(SEAT_MS), "-T", "60"), SEAT, 200)

@@ -123,7 +123,8 @@ class Soak:
     cable: Cable | None = None
     serves: list[Serve] = field(default_factory=list)
     fallen: list[str] = field(default_factory=list)
-    database: str = ""
+    database: str = ""  # reached directly
+    cabled: str = ""  # and through the cable
     asking: Callers = field(init=False)
 
     async def run(self) -> books.Findings:
