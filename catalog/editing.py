@@ -6,6 +6,7 @@ UnknownEndpoint, UnknownModel   nothing of this name
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 from django.db import transaction
@@ -28,29 +29,34 @@ class UnknownModel(LookupError):
 # ------------------------------------------------------------------ endpoints
 
 
-def make_endpoint(given: Mapping[str, Any], key: str, actor: str) -> None:
-    """Adds an endpoint. Errors: ShapeError, access.secrets.UnusableKey."""
+def make_endpoint(given: Mapping[str, Any], key: str, actor: str, is_admin: bool = False) -> None:
+    """Adds an endpoint. Errors: ShapeError, access.secrets.UnusableKey; KeyAtStake where a variable's key would go there and no admin says so."""
     with transaction.atomic():
         names.check_unique(given["name"], Endpoint.objects.values_list("name", flat=True), "name")
         row = Endpoint(**given)
         endpoint_keys.set_key(row, key)
+        if not is_admin and endpoint_keys.is_at_stake(None, row):
+            raise endpoint_keys.KeyAtStake(endpoint_keys.AT_STAKE)
         row.save()
         audit.record(actor, "endpoint.add", row.name, audit.diff({}, {**given, "key": row.key_sealed}, secret_fields=("key",)))
 
 
-def change_endpoint(name: str, given: Mapping[str, Any], key: str | None, actor: str) -> None:
+def change_endpoint(name: str, given: Mapping[str, Any], key: str | None, actor: str, is_admin: bool = False) -> None:
     """Changes what is given and leaves the rest; a key replaces the stored one, an empty one forgets it.
 
-    Errors: UnknownEndpoint, ShapeError, access.secrets.UnusableKey.
+    Errors: UnknownEndpoint, ShapeError, access.secrets.UnusableKey; KeyAtStake where a key would go elsewhere and no admin says so.
     """
     with transaction.atomic():
         row = _endpoint(name)
+        was = copy(row)
         refuse_renaming("name", name, given)
         before = {field: getattr(row, field) for field in given} | {"key": row.key_sealed}
         for field, value in given.items():
             setattr(row, field, value)
         if key is not None:
             endpoint_keys.set_key(row, key)
+        if not is_admin and endpoint_keys.is_at_stake(was, row):
+            raise endpoint_keys.KeyAtStake(endpoint_keys.AT_STAKE)
         # Encrypting the same key again gives another text: a key that was sent counts as a change.
         changes = audit.diff(before, {**given, "key": row.key_sealed}, secret_fields=("key",))
         if changes:

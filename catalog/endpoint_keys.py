@@ -1,11 +1,13 @@
 """An endpoint's key: from the environment, else from the database, where it is encrypted. Read here and nowhere else.
 
 KeyUnreadable   there is a key, and it cannot be used
+KeyAtStake      a key that is there already would go to another address, which only an admin may decide
 """
 
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -18,6 +20,30 @@ class KeyUnreadable(Exception):
     """Shape: the message names the endpoint and where its key is kept, never the key."""
 
     code = "key_unreadable"
+
+
+class KeyAtStake(PermissionError):
+    code = "not_allowed"
+
+
+AT_STAKE = "A key that is there already would go to another address. Only an admin may do that; or give the new address a key of its own in the same change."
+
+
+def is_at_stake(before: Endpoint | None, after: Endpoint) -> bool:
+    """Whether a write would send a key that exists already to an address that it did not go to before.
+
+    Shape: a key typed in with the change is the writer's own and no matter; one from a variable or stored earlier is.
+    """
+    moved = before is None or origin(before.base_url) != origin(after.base_url)
+    variable = variable_of(after)
+    if variable:
+        return moved or (before is not None and variable_of(before) != variable)
+    return before is not None and moved and bool(after.key_sealed) and after.key_sealed == before.key_sealed
+
+
+def origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme.lower(), parts.netloc.lower()
 
 
 def variable_of(endpoint_row: Endpoint) -> str | None:

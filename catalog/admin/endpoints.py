@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from django import forms
@@ -60,6 +61,8 @@ class EndpointForm(knobs.LimitsForm, knobs.QuirksForm, forms.ModelForm):  # type
             "Empty: BENCHWARMERS_KEY_ and the endpoint's name in capitals is looked at."
         }
 
+    writer_is_admin = False
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["initial"] = {**knobs.take_apart(kwargs.get("instance") or Endpoint()), **(kwargs.get("initial") or {})}
         super().__init__(*args, **kwargs)
@@ -67,6 +70,15 @@ class EndpointForm(knobs.LimitsForm, knobs.QuirksForm, forms.ModelForm):  # type
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         knobs.put_together(self, self.instance)
+        if not self.errors and not self.writer_is_admin:
+            before = Endpoint.objects.filter(pk=self.instance.pk).first() if self.instance.pk else None
+            after = copy(self.instance)
+            for name in ("name", "base_url", "key_env"):
+                setattr(after, name, cleaned.get(name, getattr(after, name)))
+            if cleaned.get("key"):
+                after.key_sealed = "typed in just now"
+            if endpoint_keys.is_at_stake(before, after):
+                raise forms.ValidationError(endpoint_keys.AT_STAKE)
         return cleaned
 
 
@@ -143,6 +155,11 @@ class EndpointAdmin(AuditedAdmin):
         return knobs.pairs(obj.quirks)
 
     # ------------------------------------------------------------------ writing
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change, **kwargs)
+        form.writer_is_admin = request.user.has_perm("access.change_key")  # only admins may say where a key goes
+        return form
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
         if key := form.cleaned_data.get("key"):

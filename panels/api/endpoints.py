@@ -8,7 +8,9 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from access.auth import NotAllowed
 from catalog import editing, listing
+from catalog.endpoint_keys import KeyAtStake
 from panels.api import shapes
 from panels.api.view import View, answer, listed, not_found, text_of
 from panels.editing import read
@@ -34,6 +36,8 @@ class EndpointPaths(View):
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, editing.UnknownEndpoint):
             exc = not_found("endpoint", str(exc))
+        elif isinstance(exc, KeyAtStake):
+            exc = NotAllowed(str(exc))
         return super().handle_exception(exc)
 
 
@@ -50,7 +54,7 @@ class Endpoints(EndpointPaths):
         """Adds an endpoint; its key, if it is sent, is stored encrypted."""
         body = self.body(FIELDS)
         endpoint = read("endpoints", {"kind": "openai", **body}, making=True)
-        editing.make_endpoint(endpoint, key_of(body) or "", self.actor)
+        editing.make_endpoint(endpoint, key_of(body) or "", self.actor, self.caller.may("admin"))
         return answer(self.found(endpoint["name"]), status=201)
 
 
@@ -66,7 +70,7 @@ class Endpoint(EndpointPaths):
     def patch(self, request: Request, name: str) -> Response:
         """Changes what is given. A key replaces the stored one; an empty one, or null, forgets it."""
         body = self.body(FIELDS)
-        editing.change_endpoint(name, read("endpoints", body, making=False), key_of(body), self.actor)
+        editing.change_endpoint(name, read("endpoints", body, making=False), key_of(body), self.actor, self.caller.may("admin"))
         return answer(self.found(name))
 
     @shapes.described(operation_id="delete_endpoint", request=None, responses={204: None})
