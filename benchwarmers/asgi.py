@@ -191,9 +191,27 @@ class Entry:
                 out = Outgoing(send, scope["method"] == "HEAD", [])
                 await out.whole(404, [], {"error": {"message": "This server answers the gateway's paths only.", "code": "not_found"}})
             else:
-                await self.django(scope, receive, send)
+                await self.others(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self.lifespan(receive, send)
+
+    async def others(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pages and `/bench`, by Django; their bodies have the same limit, told before Django gathers them."""
+        size, limit = 0, settings.MAX_BODY_BYTES
+        length = next((v for k, v in scope["headers"] if k == b"content-length"), b"")
+        if length.isdigit() and int(length[:20]) > limit:
+            out = Outgoing(send, False, [])
+            body = {"type": "about:blank", "title": "Content too large", "status": 413, "code": "body_too_large"}
+            await out.whole(413, [], {**body, "detail": f"The body is larger than {limit // (1024 * 1024)} MiB."}, "application/problem+json")
+            return
+
+        async def counted() -> dict[str, Any]:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            return message if size <= limit else {"type": "http.disconnect"}
+
+        await self.django(scope, counted, send)
 
     def find(self, method: str, path: str) -> type[views.GatewayView] | Sequence[str] | None:
         """The view of a gateway path, its allowed methods where the method is another, None for any other path."""
