@@ -166,10 +166,16 @@ class KeyAdmin(AuditedAdmin):
     list_select_related = ("use",)
     actions = ("revoke_selected",)
     actions_detail = ("revoke",)
-    readonly_fields = ("begins", "standing_shown", "made_at", "last_used")
+    readonly_fields = ("begins", "standing_shown", "made_at", "last_used", "scopes_shown", "may_ask", "limits_shown", "ends_at")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         stands = [("Key", {"fields": ("begins", "standing_shown", "made_at", "last_used")})] if obj else []
+        if not self.has_change_permission(request, obj):
+            return (
+                (None, {"fields": ("name", "owner", "scopes_shown", "may_ask")}),
+                ("Limits", {"fields": ("limits_shown", "ends_at")}),
+                *stands,
+            )
         return (
             (None, {"fields": ("name", "owner", "scopes")}),
             ("May ask", {"fields": ("collections", "models")}),
@@ -203,6 +209,16 @@ class KeyAdmin(AuditedAdmin):
         if obj.collections is not None or obj.models is not None:
             said.append(f"{len(obj.collections or []) + len(obj.models or [])} names")
         return ", ".join(s for s in said if s)
+
+    @display(description="May ask")
+    def may_ask(self, obj: Key) -> str:
+        if obj.collections is None and obj.models is None:
+            return "everything"
+        return "\n".join([*(f"bench/{name}" for name in obj.collections or []), *(obj.models or [])]) or "nothing"
+
+    @display(description="Expires at")
+    def ends_at(self, obj: Key) -> str:
+        return moment(obj.expires_at) or "never"
 
     @display(description="Made")
     def made_at(self, obj: Key) -> str:

@@ -164,3 +164,11 @@ def test_the_history_of_a_row_is_the_trail_narrowed_to_it(admin):
 def test_signed_out_nobody_makes_anything():
     assert Client().post(reverse("admin:access_key_add"), KEY).status_code == 302
     assert not Key.objects.exists()
+
+
+def test_a_revoked_key_is_told_in_words(admin):
+    row, _ = keys.mint("review-bot", collections=["core"], models=["meta/*"], rpm=60, actor="admin")
+    keys.revoke(row, "admin")
+    text = admin.get(reverse("admin:access_key_change", args=[row.pk])).content.decode()
+    for said in ("ask, judge", "bench/core", "meta/*", "60 requests/min", "Revoked"):
+        assert said in text, said
