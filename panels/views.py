@@ -148,6 +148,7 @@ def named(every: Sequence[Listing], name: str) -> Listing:
 
 
 class GeminiModelsView(ModelsView):
+    dialect = dialects.get("gemini")
     prefix = "/v1beta/models"
     shapes = (("", model_list.gemini, model_list.gemini_one),)
 
@@ -207,8 +208,5 @@ def prefixes() -> list[tuple[str, str, type[GatewayView]]]:
     return [
         ("GET", "/v1/models/", ModelsView),
         ("GET", "/v1beta/models/", GeminiModelsView),
-        ("POST", "/v1beta/models/", later("The Gemini format")),
-        ("POST", "/v1/models/", later("The Gemini format")),
-        ("POST", "/models/", later("The Gemini format")),
         *((route.method, route.path, view_of(dialect, route)) for dialect in dialects.every() for route in dialect.routes if route.prefix),
     ]
