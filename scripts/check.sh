@@ -2,7 +2,7 @@
 # Every check that a change must pass, the same here and in CI. QUICK=1 leaves out the slow tests and the second database.
 set -eu
 cd "$(dirname "$0")/.."
-. scripts/setup.sh dev
+LOCK=requirements-dev.lock . scripts/setup.sh
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -2,5 +2,5 @@
 # The demo: see scripts/demo.py.
 set -eu
 cd "$(dirname "$0")/.."
-. scripts/setup.sh run
+LOCK=requirements.lock . scripts/setup.sh
 exec .venv/bin/python scripts/demo.py "$@"

@@ -2,6 +2,6 @@
 # Serves, from nothing: environment, data folder, database, secrets, first admin. Signals reach `serve` itself.
 set -eu
 cd "$(dirname "$0")/.."
-. scripts/setup.sh run
+LOCK=requirements.lock . scripts/setup.sh
 .venv/bin/python manage.py init >/dev/null
 exec .venv/bin/python manage.py serve "$@"

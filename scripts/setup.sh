@@ -1,4 +1,4 @@
-# Makes .venv with the exact packages of a lock file; does nothing where they are there. Sourced: `. scripts/setup.sh run|dev`.
+# Makes .venv with the exact packages of a lock file; does nothing where they are there. Sourced with LOCK naming it.
 # PYTHON names the interpreter; without it the newest of 3.11 or later is taken.
 
 find_python() {
@@ -31,17 +31,14 @@ make_venv() {
 }
 
 install_lock() {
-    lock=requirements.lock
-    if [ "$1" = dev ]; then lock=requirements-dev.lock; fi
-    sum=$(cksum "$lock" | cut -d' ' -f1,2)
+    sum=$(cksum "$LOCK" | cut -d' ' -f1,2)
+    if [ -x .venv/bin/python ] && grep -qsxF "$LOCK $sum" .venv/installed; then return; fi
     # What the development lock installed holds all that serving needs.
-    if [ -x .venv/bin/python ] && { grep -qsx "$lock $sum" .venv/installed || { [ "$1" = run ] && grep -qs '^requirements-dev.lock' .venv/installed && [ .venv/installed -nt "$lock" ]; }; }; then
-        return
-    fi
+    if [ "$LOCK" = requirements.lock ] && [ -x .venv/bin/python ] && grep -qsxF "requirements-dev.lock $(cksum requirements-dev.lock | cut -d' ' -f1,2)" .venv/installed; then return; fi
     if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then make_venv; fi
-    echo "Installing the packages of $lock."
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
-    echo "$lock $sum" >.venv/installed
+    echo "Installing the packages of $LOCK."
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$LOCK"
+    echo "$LOCK $sum" >.venv/installed
 }
 
-install_lock "$1"
+install_lock

@@ -3,7 +3,7 @@
 # QUICK=1 leaves out the browser, the fault run, real models and the second database. BENCH_TEST_ONCE=1 leaves out the second database alone.
 set -eu
 cd "$(dirname "$0")/.."
-. scripts/setup.sh dev
+LOCK=requirements-dev.lock . scripts/setup.sh
 . scripts/system.sh
 
 # Tests have a data folder and settings of their own.
