@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from tests.fake.dialects import FakeDialect
 from tests.fake.script import Call, Said
 
+NUMBERS = itertools.count(1)
 SIGNATURE = "c2lnbmVkIGJ5IHRoZSBmYWtl+/=="
 ERROR_TYPES = {
     400: "invalid_request_error",
@@ -45,7 +47,8 @@ class AnthropicMessages(FakeDialect):
         return method == "POST" and path.endswith("/messages")
 
     def head(self, call: Call, said: Said) -> dict[str, Any]:
-        return {"id": "msg_fake", "type": "message", "role": "assistant", "model": call.model, "stop_sequence": None, **said.extra}
+        # Claude Code takes two answers of one id for one answer.
+        return {"id": f"msg_fake{next(NUMBERS)}", "type": "message", "role": "assistant", "model": call.model, "stop_sequence": None, **said.extra}
 
     def body(self, said: Said, call: Call) -> Any:
         content: list[dict[str, Any]] = []
