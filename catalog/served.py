@@ -35,6 +35,8 @@ class Tested:
 def list_served(endpoint_row: Endpoint) -> list[Listed]:
     """Asks an endpoint what it serves. Errors: web.WebError, endpoint_keys.KeyUnreadable."""
     provider = providers.get(endpoint_row.kind)
+    if local := provider.local():
+        return provider.read_models(local.models())
     key = endpoint_keys.key_of(endpoint_row)
     fetched = web.fetch(
         provider.models_url(endpoint_row.base_url),

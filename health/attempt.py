@@ -194,7 +194,8 @@ class Attempt:
             "user-agent": "benchwarmers",
         }
         self.sent = True
-        reply = await upstream.post(provider.chat_url(endpoint.base_url, model.served_name, request.stream), headers, orjson.dumps(outbound.body), idle_s)
+        door, url = provider.local() or upstream, provider.chat_url(endpoint.base_url, model.served_name, request.stream)
+        reply: UpstreamReply = await door.post(url, headers, orjson.dumps(outbound.body), idle_s)
         self.http_status = reply.status
         if 200 <= reply.status < 300:
             return reply

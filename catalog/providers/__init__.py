@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from wire.errors import UpstreamError
 
@@ -21,6 +21,13 @@ class Listed:
 
     served_name: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Local(Protocol):
+    """Another way than the network to a kind of provider: `post` as `catalog.upstream.Upstream.post`, `models` the body of a model list."""
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, idle_s: float | None) -> Any: ...
+    def models(self) -> Any: ...
 
 
 class Provider:
@@ -39,6 +46,10 @@ class Provider:
 
     def count_url(self, base_url: str, served_name: str) -> str | None:
         """The address that counts a request's tokens; None where the API has none."""
+        return None
+
+    def local(self) -> Local | None:
+        """The way to models that live in this process; None for all that have an address."""
         return None
 
     def models_url(self, base_url: str) -> str:
@@ -62,7 +73,7 @@ class Provider:
 def every() -> tuple[Provider, ...]:
     """All kinds, by name."""
     found = [importlib.import_module(f"{__name__}.{m.name}").PROVIDER for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
-    return tuple(sorted(found, key=lambda p: p.kind))
+    return tuple(sorted([p for p in found if p is not None], key=lambda p: p.kind))  # None: what it needs is not installed
 
 
 @cache
