@@ -22,6 +22,7 @@ from health.attempt import Attempt
 from health.outbox import Outbox
 from health.resting import Resting, line_of, line_of_success, rest_after
 from health.writer import Writer
+from panels.mcp.cancels import Cancels
 from panels.memory import Known, Memory, look_up
 from panels.records import record_of
 from panels.snapshot import Snapshot, Snapshots
@@ -43,6 +44,7 @@ class Gateway:
         self.late: set[asyncio.Task[Any]] = set()
         self.seated: dict[str, datetime] = {}
         self.memory = Memory()
+        self.cancels = Cancels(self)
         self.rests: dict[str, Resting] = {}  # what this process learned and the snapshot does not know yet
         self.over: dict[str, datetime] = {}
         self.useful: dict[str, tuple[float, dict[str, float]]] = {}

@@ -154,9 +154,10 @@ class Verdict(models.Model):
 
 
 class Pin(models.Model):
-    """What route mode remembers of a conversation for 24 hours, under the digest of what a client repeats. Written by `panels.memory` from the outbox.
+    """What all workers know for 24 hours under the digest of what a client repeats, above all route mode's conversations. Written from the outbox.
 
-    Shape: `kind` mark, tool or prefix names the member that the conversation stays with; thought names whose reasoning a block is.
+    Shape: `kind` mark, tool or prefix names the member that the conversation stays with; thought names whose reasoning a block is; cancel and
+    ended are what an MCP client took back.
     """
 
     digest = models.CharField(max_length=64, primary_key=True)

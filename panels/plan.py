@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -114,8 +114,12 @@ def plan_panel(
     request_id: str,
     now: datetime,
     seed: int | None = None,
+    besides: Sequence[str] = (),
 ) -> Plan:
-    """Places the seats. `request` already ends with a user turn. Errors: CallerError 400 where no seat can take it."""
+    """Places the seats. `request` already ends with a user turn; `besides` are aliases that sit with the members this once.
+
+    Errors: CallerError 400 where no seat can take it.
+    """
     assert target.collection is not None
     tokens = request_tokens(request)
     seed = random.SystemRandom().getrandbits(53) if seed is None else seed
@@ -123,7 +127,7 @@ def plan_panel(
     def check(model: Model) -> Hindrance | None:
         return hindrance(model, request, tokens, snapshot.rest_of(model, now, (LIMIT,)))
 
-    placed = seats(target.collection, snapshot.models, last_seated, seed, check)
+    placed = seats(target.collection, snapshot.models, last_seated, seed, check, besides)
     return Plan(
         panel=new_id("pan"),
         target=target,

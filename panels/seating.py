@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -64,13 +64,14 @@ def seats(
     last_seated: Mapping[str, datetime],
     seed: int,
     check: Callable[[Model], Hindrance | None],
+    besides: Sequence[str] = (),
 ) -> list[Place]:
-    """Members in order, each with what hinders it, then explorers that nothing hinders."""
+    """Members in order and then those seated besides, each with what hinders it; then explorers that nothing hinders."""
     places = []
-    for alias in collection.members:
+    for alias in (*collection.members, *besides):
         model = models.get(alias)
         places.append(Place(alias, model, "member", check(model) if model else Hindrance("unknown", f"{alias} is not on the roster.")))
-    places += [Place(m.alias, m, "explorer") for m in explorers(collection, models.values(), last_seated, seed, check)]
+    places += [Place(m.alias, m, "explorer") for m in explorers(collection, models.values(), last_seated, seed, check, besides)]
     return places
 
 
@@ -80,11 +81,14 @@ def explorers(
     last_seated: Mapping[str, datetime],
     seed: int,
     check: Callable[[Model], Hindrance | None],
+    besides: Sequence[str] = (),
 ) -> list[Model]:
-    """The models outside the collection that have gone unused longest; ties in an order that the seed decides."""
+    """The models that do not sit anyway and have gone unused longest; ties in an order that the seed decides."""
     if not collection.explorers:
         return []
-    bench = sorted((m for m in models if m.alias not in collection.members and not m.ad_hoc and check(m) is None), key=lambda m: m.alias)
+    bench = sorted(
+        (m for m in models if m.alias not in collection.members and m.alias not in besides and not m.ad_hoc and check(m) is None), key=lambda m: m.alias
+    )
     random.Random(seed).shuffle(bench)
     bench.sort(key=lambda m: last_seated.get(m.alias, NEVER))  # stable: the shuffle decides among equals
     return bench[: collection.explorers]

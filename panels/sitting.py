@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ async def panel(turn: Turn, target: Target) -> None:
     if not plan.ends_with_user(turn.request):
         turn.request = turn.dialect.with_user_turn(turn.request, plan.NO_LAST_USER_TURN)
     seated = await turn.gateway.last_seated() if collection.explorers else {}
-    planned = plan.plan_panel(turn.request, target, turn.caller, turn.snapshot, seated, turn.request_id, datetime.now(UTC))
+    planned = plan.plan_panel(turn.request, target, turn.caller, turn.snapshot, seated, turn.request_id, datetime.now(UTC), besides=turn.besides)
     turn.panel = planned.panel
     hindrances = [s.place.hindrance for s in planned.seats if s.place.hindrance]
     if len(hindrances) == len(planned.seats):
@@ -72,10 +73,12 @@ class Sitting:
         self.why = ""
         self.status = "failed"
         self.closed = False
+        self.tasks: dict[asyncio.Task[SeatResult], Seat] = {}
         self.wrote_text = False
         request = turn.request
         self.answer_id = new_id(turn.dialect.id_prefix)
-        self.writer = turn.dialect.stream_writer(request, self.answer_id, int(planned.asked_at.timestamp())) if request.stream else None
+        streams = request.stream and turn.on_seat is None
+        self.writer = turn.dialect.stream_writer(request, self.answer_id, int(planned.asked_at.timestamp())) if streams else None
         self.stream = Stream(turn, self.writer) if self.writer else None
 
     async def run(self) -> None:
@@ -83,7 +86,7 @@ class Sitting:
             await self.stream.begin()
             await self.turn.out.write(self.writer.start())
         with upstream_time(self.turn):
-            await convene(self.turn.gateway, self.plan, self.mode, self.on_seat)
+            await convene(self.turn.gateway, self.plan, self.mode, self.on_seat, self.tasks)
             if not any(r.answered for r in self.results):
                 await self.nobody()
                 return
@@ -94,6 +97,8 @@ class Sitting:
 
     async def on_seat(self, result: SeatResult) -> None:
         self.results.append(result)
+        if self.turn.on_seat:
+            await self.turn.on_seat(result)
         if self.mode == "panel":
             await self.say(outcome.seat_text(result))
 
@@ -220,5 +225,22 @@ class Sitting:
         self.closed = True
         seconds = time.monotonic() - self.turn.began
         line = record.ended(self.plan.panel, self.status, seconds, self.merge_order)
-        settled = release(self.turn, self.ask, self.results)
-        self.turn.gateway.writer.record({**line, **(settled or {"over": [self.plan.panel]})})
+        running = {task for task in self.tasks if not task.done()}
+        if self.ask is None:
+            line["over"] = [self.plan.panel]
+        elif not running:
+            line |= release(self.turn, self.ask, self.results)
+        self.turn.gateway.writer.record(line)
+        if self.ask is not None and running:
+            self.settle_after(running, self.ask)
+
+    def settle_after(self, running: set[asyncio.Task[SeatResult]], ask: Ask) -> None:
+        """Late seats, and those that a caller's leaving cancels, still write their rows: what the key used is what the ledger says after the last."""
+
+        def over(task: asyncio.Task[SeatResult]) -> None:
+            running.discard(task)
+            if not running:
+                self.turn.gateway.writer.record({"settle": [{"permit": ask.id, "panel": self.plan.panel}]})
+
+        for task in list(running):
+            task.add_done_callback(over)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -36,7 +36,11 @@ class Out(Protocol):
 
 @dataclass(slots=True)
 class Turn:
-    """One request on the road, with all that its steps share. `upstream_s` is the time spent waiting for providers."""
+    """One request on the road, with all that its steps share. `upstream_s` is the time spent waiting for providers.
+
+    `besides` are aliases seated at this one panel besides the members. With `on_seat` a panel tells each seat by it and replies whole, though the
+    request streams from providers.
+    """
 
     gateway: Gateway
     dialect: Dialect
@@ -49,6 +53,8 @@ class Turn:
     headers_in: Mapping[str, str] = field(default_factory=dict)
     upstream_s: float = 0.0
     panel: str = ""
+    besides: tuple[str, ...] = ()
+    on_seat: Callable[[SeatResult], Awaitable[None]] | None = None
 
     def headers(self, **more: str) -> list[tuple[str, str]]:
         overhead_ms = max(0.0, (time.monotonic() - self.began - self.upstream_s) * 1000)

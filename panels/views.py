@@ -187,9 +187,10 @@ def view_of(dialect: dialects.Dialect, route: dialects.Route) -> type[GatewayVie
 
 def exact_paths() -> dict[tuple[str, str], type[GatewayView]]:
     """Method and path to view: each dialect's own paths, then the lists."""
+    from panels.mcp.view import McpView  # it is a GatewayView itself
+
     found: dict[tuple[str, str], type[GatewayView]] = {
-        ("POST", "/mcp"): later("MCP"),
-        ("POST", "/v1/mcp"): later("MCP"),
+        **{(method, path): McpView for method in ("POST", "DELETE") for path in ("/mcp", "/v1/mcp")},
         ("GET", "/v1/models"): ModelsView,
         ("GET", "/v1beta/models"): GeminiModelsView,
         ("GET", "/api/tags"): OllamaTagsView,
