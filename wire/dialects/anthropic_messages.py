@@ -16,7 +16,11 @@ from wire.conversation import Message, Part, Refusal, Reply, Request, Role, Stop
 from wire.dialects import Answer, Dialect, Inbound, Outbound, Route, StreamReader, StreamWriter
 from wire.dialects import _anthropic_in as inward
 from wire.dialects import _anthropic_out as outward
-from wire.dialects import _anthropic_stream as streams
+from wire.dialects import _anthropic_words as words
+from wire.dialects._anthropic_body import from_understood
+from wire.dialects._anthropic_reader import MessagesReader
+from wire.dialects._anthropic_turns import input_of
+from wire.dialects._anthropic_writer import MessagesWriter
 from wire.errors import CallerError, Empty, Garbage
 
 
@@ -41,7 +45,7 @@ class AnthropicMessages(Dialect):
         if isinstance(raw, dict) and isinstance(raw.get("content"), list):
             body = {**raw, "id": raw["id"] if isinstance(raw.get("id"), str) and raw["id"] else answer.id, "model": answer.model}
             counts = raw.get("usage")
-            body["usage"] = {**(counts if isinstance(counts, dict) else {}), **streams.usage_out(answer.usage)}
+            body["usage"] = {**(counts if isinstance(counts, dict) else {}), **words.usage_out(answer.usage)}
         else:
             parts = answer.reply.parts
             called, refused = any(isinstance(p, ToolCall) for p in parts), any(isinstance(p, Refusal) for p in parts)
@@ -49,40 +53,40 @@ class AnthropicMessages(Dialect):
                 "id": answer.id,
                 "model": answer.model,
                 "content": content_out(parts, answer.reply.stop),
-                "stop_reason": streams.stop_out(answer.reply.stop, called, refused),
-                "usage": streams.usage_out(answer.usage),
+                "stop_reason": words.stop_out(answer.reply.stop, called, refused),
+                "usage": words.usage_out(answer.usage),
             }
         body = {**body, "type": "message", "role": "assistant", "stop_sequence": body.get("stop_sequence")}
         if not isinstance(body.get("stop_reason"), str):
-            body["stop_reason"] = streams.FINISHES[answer.reply.stop or Stop.END]
+            body["stop_reason"] = words.FINISHES[answer.reply.stop or Stop.END]
         if answer.bench is not None:
             body["bench"] = answer.bench
         return body
 
     def stream_writer(self, request: Request, answer_id: str, created_s: int) -> StreamWriter:
-        return streams.MessagesWriter(request, answer_id)
+        return MessagesWriter(request, answer_id)
 
     def write_error(self, error: CallerError) -> dict[str, Any]:
-        return streams.error_out(error)
+        return words.error_out(error)
 
     # ------------------------------------------------------------------ towards providers that speak it
 
     def write_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> Outbound:
         if request.dialect == self.name and request.raw:
             return outward.same_format(request, served_name, quirks)
-        return outward.from_understood(request, served_name, quirks)
+        return from_understood(request, served_name, quirks)
 
     def write_count_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> Outbound | None:
         asked = self.write_request(request, served_name, quirks)
         return replace(asked, body={k: v for k, v in asked.body.items() if k in outward.COUNTED})
 
     def read_count(self, body: Any) -> int | None:
-        return (streams.count(body.get("input_tokens")) or None) if isinstance(body, dict) else None
+        return (words.count(body.get("input_tokens")) or None) if isinstance(body, dict) else None
 
     def read_reply(self, body: Any, request: Request) -> Reply:
         if not isinstance(body, dict):
             raise Garbage("The endpoint answered with JSON that is no message.")
-        if error := streams.error_inside(body):
+        if error := words.error_inside(body):
             raise error
         content = body.get("content")
         if isinstance(content, str):
@@ -93,18 +97,18 @@ class AnthropicMessages(Dialect):
         names, custom = sent_back(request)
         parts = tuple(p for block in content if isinstance(block, dict) for p in block_back(block, names, custom))
         reason = body.get("stop_reason")
-        stop = streams.stop_in(reason, any(isinstance(p, ToolCall) for p in parts))
+        stop = words.stop_in(reason, any(isinstance(p, ToolCall) for p in parts))
         if not parts and stop in (Stop.END, Stop.TOOLS) and not (same and content):
             raise Empty("The endpoint answered with nothing in it.")
         finish = reason if isinstance(reason, str) and reason else "end_turn"
-        return Reply(parts, stop, finish, streams.usage_in(body.get("usage")), raw=body if same else None)
+        return Reply(parts, stop, finish, words.usage_in(body.get("usage")), raw=body if same else None)
 
     def read_usage(self, body: Mapping[str, Any]) -> Usage | None:
-        return streams.usage_in(body.get("usage"))
+        return words.usage_in(body.get("usage"))
 
     def stream_reader(self, request: Request) -> StreamReader:
         names, custom = sent_back(request)
-        return streams.MessagesReader(names, custom, keep_raw=request.dialect == self.name)
+        return MessagesReader(names, custom, keep_raw=request.dialect == self.name)
 
     # ------------------------------------------------------------------ changes to a request
 
@@ -135,8 +139,8 @@ DIALECT = AnthropicMessages()
 def is_foreign(block: Any, foreign: Callable[[Thinking], bool]) -> bool:
     kind = block.get("type")
     if kind == "thinking":
-        return foreign(Thinking(text=streams.word(block, "thinking"), signature=streams.word(block, "signature")))
-    return kind == "redacted_thinking" and foreign(Thinking(redacted=streams.word(block, "data")))
+        return foreign(Thinking(text=words.word(block, "thinking"), signature=words.word(block, "signature")))
+    return kind == "redacted_thinking" and foreign(Thinking(redacted=words.word(block, "data")))
 
 
 def sent_back(request: Request) -> tuple[dict[str, str], frozenset[str]]:
@@ -150,18 +154,18 @@ def sent_back(request: Request) -> tuple[dict[str, str], frozenset[str]]:
 def block_back(block: dict[str, Any], names: Mapping[str, str], custom: frozenset[str]) -> tuple[Part, ...]:
     """One block of an answer as a part. What only this format knows (a search's results) is left to those who read this format."""
     kind = block.get("type")
-    if kind == "text" and (said := streams.word(block, "text")):
+    if kind == "text" and (said := words.word(block, "text")):
         return (Text(said),)
     if kind == "thinking":
-        return (Thinking(text=streams.word(block, "thinking"), signature=streams.word(block, "signature")),)
-    if kind == "redacted_thinking" and (data := streams.word(block, "data")):
+        return (Thinking(text=words.word(block, "thinking"), signature=words.word(block, "signature")),)
+    if kind == "redacted_thinking" and (data := words.word(block, "data")):
         return (Thinking(redacted=data),)
     if kind == "tool_use" and isinstance(name := block.get("name"), str):
         given = block.get("input")
         arguments = given if isinstance(given, str) else inward.dumped(given if given is not None else {})
         if name in custom:
-            return (ToolCall(streams.word(block, "id"), names.get(name, name), streams.custom_input(arguments), kind="custom"),)
-        return (ToolCall(streams.word(block, "id"), names.get(name, name), arguments),)
+            return (ToolCall(words.word(block, "id"), names.get(name, name), words.custom_input(arguments), kind="custom"),)
+        return (ToolCall(words.word(block, "id"), names.get(name, name), arguments),)
     return ()
 
 
@@ -173,8 +177,8 @@ def content_out(parts: tuple[Part, ...], stop: Stop | None) -> list[dict[str, An
             out.append({"type": "redacted_thinking", "data": part.redacted})
         elif isinstance(part, Thinking):
             out.append({"type": "thinking", "thinking": part.text, "signature": part.signature})
-        elif isinstance(part, ToolCall) and not (stop is Stop.LENGTH and part.kind == "function" and not streams.is_whole((part.arguments or "{}").encode())):
-            out.append({"type": "tool_use", "id": part.id or f"toolu_{secrets.token_hex(12)}", "name": part.name, "input": outward.input_of(part)})
+        elif isinstance(part, ToolCall) and not (stop is Stop.LENGTH and part.kind == "function" and not words.is_whole((part.arguments or "{}").encode())):
+            out.append({"type": "tool_use", "id": part.id or f"toolu_{secrets.token_hex(12)}", "name": part.name, "input": input_of(part)})
         elif isinstance(part, Text | Refusal) and part.text:
             out.append({"type": "text", "text": part.text})
     return out
