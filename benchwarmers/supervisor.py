@@ -24,6 +24,7 @@ FIRST_RESTART_S = 0.5
 LONGEST_RESTART_S = 30.0
 SETTLED_AFTER_S = 60.0
 HURRY_S = 3.0
+REPEAT_S = 1.0
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     died_at: float | None = None
     kill_at: float | None = None
+    told_at: float = 0.0
     started_at: float = 0.0
     start_at: float = 0.0
     failures: int = field(default=0)
@@ -69,11 +71,16 @@ class Child:
         """Asks it to end; what is left after the grace is killed."""
         if self.process is None:
             return
+        self.tell(now)
+        self.kill_at = now + grace_s if self.kill_at is None else min(self.kill_at, now + grace_s)
+
+    def tell(self, now: float) -> None:
+        assert self.process is not None
+        self.told_at = now
         if self.whole_group or self.died_at is not None:
             processes.signal_group(self.process.pid, signal.SIGTERM)
         else:
             self.process.send_signal(signal.SIGTERM)
-        self.kill_at = now + grace_s if self.kill_at is None else min(self.kill_at, now + grace_s)
 
     def told_dead(self, now: float, status: int) -> None:
         assert self.process is not None
@@ -212,6 +219,8 @@ class Supervisor:
             self.bury(child, now)
         elif child.kill_at is not None and now > child.kill_at:
             processes.signal_group(child.process.pid, signal.SIGKILL)
+        elif child.kill_at is not None and child.whole_group and now - child.told_at > REPEAT_S:
+            child.tell(now)  # a web process that was just starting has not heard it: gunicorn forgets signals until its handlers are in place
 
     def mourn(self, child: Child, now: float) -> None:
         """Takes note of a death that nobody asked for."""

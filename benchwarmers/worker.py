@@ -41,7 +41,16 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.connections: set[Connection] = set()
+        self.has_backlog = False
         gasgi.ASGIProtocol = Connection  # the name by which the worker makes its connections
+
+    def notify(self) -> None:
+        super().notify()
+        if self.servers and not self.has_backlog:
+            # asyncio has set each socket's backlog to its own 100 when it began to serve.
+            for listener in self.sockets:
+                listener.sock.listen(self.cfg.backlog)
+            self.has_backlog = True
 
     async def _shutdown(self) -> None:
         """Stops in the order that a stop or a reload needs.

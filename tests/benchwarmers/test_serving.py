@@ -226,6 +226,24 @@ def test_a_stop_lets_streams_finish_closes_idle_connections_and_is_not_ready_mea
         assert not server.stop()
 
 
+def test_a_stop_is_heard_by_web_processes_that_are_still_starting(deployment: Deployment) -> None:
+    # Without a repeat, a process that was starting would not know, and be waited for until streams are cut.
+    environment = deployment.ready().environment(BENCH_WORKERS="3", BENCH_GRACEFUL_TIMEOUT_S="300")
+    log = deployment.folder / "log"
+    with log.open("wb") as file:
+        command = [sys.executable, "manage.py", "serve", "--no-browser"]
+        serve = subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True)
+    eventually(lambda: "gunicorn" in commands_under(serve.pid), "the web server")
+    serve.send_signal(signal.SIGTERM)
+    assert serve.wait(60) == 0, log.read_text()
+    assert not commands_under(serve.pid)
+
+
+def commands_under(parent: int) -> str:
+    listed = subprocess.run(["ps", "-A", "-o", "ppid=,command="], capture_output=True, text=True, check=True).stdout
+    return "\n".join(line for line in listed.splitlines() if line.split(None, 1)[0] == str(parent))
+
+
 def test_a_killed_serve_leaves_no_process_and_its_folder_free(tmp_path: Path) -> None:
     server = Live(tmp_path, BENCH_WORKERS="1")
     try:
