@@ -1,7 +1,7 @@
 # What one types. What is done stands in scripts/. Settings go through the environment: BENCH_PORT=9000 make run.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check demo bench soak lock clean
+.PHONY: help run test test-agents check demo bench soak lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -11,6 +11,9 @@ run: ## Set everything up and serve (ARGS="--no-browser" and other options of `m
 
 test: ## Set everything up and run all tests (ARGS="tests/gateway -k stream" runs some)
 	@exec scripts/test.sh $(ARGS)
+
+test-agents: ## Let real coding agents work on a collection (fetches about 700 MB from npm, once)
+	@exec scripts/test-agents.sh $(ARGS)
 
 check: ## Every check that a change must pass (QUICK=1 leaves out the slow ones)
 	@exec scripts/check.sh
