@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from catalog.addresses import AddressRefused, check_host
@@ -47,7 +47,8 @@ def check_base_url(value: str, field: str = "base_url") -> str:
     return value
 
 
-def call_url(base_url: str, path: str, version: str, calls: Iterable[str] = (), bare_roots: Iterable[str] = ()) -> str:
+@lru_cache(maxsize=4096)
+def call_url(base_url: str, path: str, version: str, calls: tuple[str, ...] = (), bare_roots: tuple[str, ...] = ()) -> str:
     """Builds the address of one call.
 
     Shape: `path` is the call ("chat/completions"), `version` what goes before it where the base URL has no version part of its own;

@@ -11,6 +11,7 @@ import ipaddress
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass_environment
@@ -168,6 +169,7 @@ class Upstream:
             MADE.reset(token)
 
 
+@lru_cache(maxsize=4096)
 def refuse_literal(url: str) -> None:
     """A host that is written as an address goes past the resolver, so it is checked here."""
     host = urlsplit(url).hostname or ""

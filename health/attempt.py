@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ from wire.errors import CallerError, Empty, Fault, Garbage, TimedOut, Truncated,
 from wire.estimate import text_tokens
 from wire.jsontext import parse_upstream
 
+NOTHING_USED = Usage()
 # What a seat's status is for each way a call can fail; everything else is `error`.
 STATUSES = {
     "rate_limit_exceeded": "rate_limited",
@@ -84,6 +85,8 @@ class Attempt:
         self.sent = False
         self.dropped: tuple[str, ...] = ()
         self.recorded = False
+        self.estimate: Usage | None = None
+        self.costed: tuple[Usage, int | None] | None = None
 
     def restart(self) -> None:
         """The clock of a call begins when it goes out, not when it was planned or queued."""
@@ -318,19 +321,27 @@ class Attempt:
         """The provider's own count, else an estimate of what went and what came, marked as one."""
         if self.usage is not None:
             return self.usage
+        if self.estimate is None or self.ended is None:
+            self.estimate = self.estimated()
+        return self.estimate
+
+    def estimated(self) -> Usage:
         came = text_tokens(self.text) + (self.thought + self.called + 3) // 4
         nothing_ran = not self.sent or (self.first is None and self.failure is not None and (self.http_status or 0) >= 400)
         if nothing_ran or (self.failure is not None and self.failure.fault is Fault.NETWORK and self.first is None):
-            return Usage()
+            return NOTHING_USED
         return Usage(input=self.order.input_tokens, output=came, estimated=True)
 
     def cost(self) -> int | None:
         """Units: trillionths of a US dollar; None where a needed price is unknown."""
-        return cost_pusd(self.final_usage(), self.order.model.price_on(self.started_at.date()))
+        usage = self.final_usage()
+        if self.costed is None or self.costed[0] is not usage:
+            self.costed = usage, cost_pusd(usage, self.order.model.price_on(self.started_at.date()))
+        return self.costed[1]
 
-    def row(self) -> dict[str, Any]:
-        """The ledger row, by `health.models.Attempt`'s field names."""
-        order, usage, status = self.order, self.final_usage(), self.final_status()
+    def facts(self) -> dict[str, Any]:
+        """What a row says of the call whatever becomes of it, by `health.models.Attempt`'s field names."""
+        order, model = self.order, self.order.model
         return {
             "id": order.id,
             "call": order.call,
@@ -342,41 +353,48 @@ class Attempt:
             "judge": order.judge,
             "key_id": order.key_id,
             "key_name": order.key_name,
-            "endpoint": order.model.endpoint.name,
-            "model": order.model.alias,
-            "served_name": order.model.served_name,
+            "endpoint": model.endpoint.name,
+            "model": model.alias,
+            "served_name": model.served_name,
             "started_at": self.started_at.isoformat(),
-            "latency_ms": round(self.seconds * 1000),
-            "ttft_ms": None if self.first is None else round((self.first - self.began) * 1000),
-            "status": status,
-            "http_status": self.http_status,
-            "code": self.code,
-            "error": self.error,
-            "finish_reason": self.finish[:40],
-            "input_tokens": usage.input,
-            "output_tokens": usage.output,
-            "cache_read_tokens": usage.cache_read,
-            "cache_write_tokens": usage.cache_write,
-            "reasoning_tokens": usage.reasoning,
-            "estimated": usage.estimated,
-            "cost_pusd": self.cost(),
+            "latency_ms": 0,
+            "ttft_ms": None,
+            "status": "",
+            "http_status": None,
+            "code": "",
+            "error": "",
+            "finish_reason": "",
+            "input_tokens": 0,
+            "output_tokens": 0,
+            "cache_read_tokens": 0,
+            "cache_write_tokens": 0,
+            "reasoning_tokens": 0,
+            "estimated": False,
+            "cost_pusd": None,
         }
+
+    def row(self) -> dict[str, Any]:
+        """The ledger row as things stand."""
+        usage, row = self.final_usage(), self.facts()
+        row["latency_ms"] = round(self.seconds * 1000)
+        row["ttft_ms"] = None if self.first is None else round((self.first - self.began) * 1000)
+        row["status"], row["http_status"] = self.final_status(), self.http_status
+        row["code"], row["error"], row["finish_reason"] = self.code, self.error, self.finish[:40]
+        row["input_tokens"], row["output_tokens"], row["reasoning_tokens"] = usage.input, usage.output, usage.reasoning
+        row["cache_read_tokens"], row["cache_write_tokens"] = usage.cache_read, usage.cache_write
+        row["estimated"], row["cost_pusd"] = usage.estimated, self.cost()
+        return row
 
     def stub(self) -> dict[str, Any]:
         """The row that is written should the call be lost: its reservation as the estimate."""
         limit = self.order.request.output_limit or self.order.model.output_limit or 4096
         usage = Usage(input=self.order.input_tokens, output=limit, estimated=True)
-        price = self.order.model.price_on(self.started_at.date())
-        return {
-            **self.row(),
-            "status": "lost",
-            "code": "lost",
-            "error": "The server ended while the call was under way.",
-            "input_tokens": usage.input,
-            "output_tokens": usage.output,
-            "estimated": True,
-            "cost_pusd": cost_pusd(usage, price),
-        }
+        row = self.facts()
+        row["status"] = row["code"] = "lost"
+        row["error"] = "The server ended while the call was under way."
+        row["input_tokens"], row["output_tokens"], row["estimated"] = usage.input, usage.output, True
+        row["cost_pusd"] = cost_pusd(usage, self.order.model.price_on(self.started_at.date()))
+        return row
 
 
 def is_lines(data: bytes) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from access.ids import new_id
@@ -47,8 +48,10 @@ def order_for(plan: Plan, seat: Seat, purpose: str, timeout_s: float, first_toke
     )
 
 
-async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat) -> list[SeatResult]:
+async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat, tasks: dict[asyncio.Task[SeatResult], Seat]) -> list[SeatResult]:
     """Asks every seat of a plan, calls `on_seat` for each as it finishes, and gives all results by position.
+
+    Shape: `tasks` is filled with the seats' tasks; those that are not done afterwards still write their rows.
 
     1. reserve all seats' endpoint and model limits in one go;
     2. start a task a seat; what is hindered is a result at once;
@@ -60,18 +63,25 @@ async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat) -
     began = time.monotonic()
     until = loop.time() + collection.timeout_s
     results: list[SeatResult] = []
-    tasks: dict[asyncio.Task[SeatResult], Seat] = {}
+    attempts: dict[asyncio.Task[SeatResult], Attempt] = {}
     finished = False
     try:
+        begin = []
         for seat in plan.seats:
             if seat.place.hindrance:
-                result = skipped(seat, seat.place.hindrance)
-                gateway.writer.record({"seats": [record.seat_row(plan.panel, result)]})
-                results.append(result)
-                await on_seat(result)
-            else:
-                order = order_for(plan, seat, purpose, collection.timeout_s, collection.first_token_timeout_s, collection.idle_timeout_s)
-                tasks[asyncio.create_task(sit(gateway, plan, seat, order, collection.wait_max_s))] = seat
+                results.append(skipped(seat, seat.place.hindrance))
+                continue
+            order = order_for(plan, seat, purpose, collection.timeout_s, collection.first_token_timeout_s, collection.idle_timeout_s)
+            attempt = Attempt(order)
+            ask = asks.seat_ask(plan, attempt)
+            if ask is None:
+                begin.append(attempt.stub())
+            task = asyncio.create_task(sit(gateway, plan, seat, attempt, ask, collection.wait_max_s))
+            tasks[task], attempts[task] = seat, attempt
+        # One line for all that go out at once, before any of them does.
+        gateway.writer.record({"begin": begin, "seats": [record.seat_row(plan.panel, r) for r in results]})
+        for result in list(results):
+            await on_seat(result)
         pending = set(tasks)
         graced = False
         while pending:
@@ -96,21 +106,23 @@ async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat) -
         if not finished:  # the caller left: nothing goes on that nobody asked to
             for task in tasks:
                 task.cancel()
+                # A task that had not taken its first step ends without its last one.
+                task.add_done_callback(partial(write_down, gateway, plan, tasks[task], attempts[task]))
     return sorted(results, key=lambda r: r.position)
 
 
-async def sit(gateway: Gateway, plan: Plan, seat: Seat, order: Order, wait_max_s: float) -> SeatResult:
-    """One seat: its permit, its call, its record. Cancelled, it still records what had come."""
-    attempt = Attempt(order)
-    ask = asks.seat_ask(plan, attempt)
+async def sit(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, ask: Ask | None, wait_max_s: float) -> SeatResult:
+    """One seat: its permit, its call, its record. Cancelled, it still records what had come. Without a permit to wait for, its beginning is on record."""
+    order = attempt.order
     if ask is not None:
         refused = await permitted(gateway, ask, attempt, wait_max_s)
         if refused is not None:
+            attempt.recorded = True  # there is nothing to record of a call that never was
             result = unasked(seat, *refused)
             gateway.writer.record({"seats": [record.seat_row(plan.panel, result)]})
             return result
-        attempt = Attempt(order)  # the clock of a call begins when it goes out, not when it queued
-    gateway.writer.record({"begin": [attempt.stub()]})
+        attempt.restart()
+        gateway.writer.record({"begin": [attempt.stub()]})
     try:
         if order.request.stream:
             await attempt.stream(gateway.upstream, swallow)
@@ -119,12 +131,20 @@ async def sit(gateway: Gateway, plan: Plan, seat: Seat, order: Order, wait_max_s
     except UpstreamError:
         pass  # the attempt knows
     finally:
+        attempt.recorded = True
         result = result_of(seat, attempt)
         line = {"attempts": [attempt.row()], "seats": [record.seat_row(plan.panel, result)]}
         if ask is not None:
             line["settle"] = [{"permit": ask.id, "truth": asks.seat_truth(ask, attempt)}]
         gateway.writer.record(line)
     return result
+
+
+def write_down(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, task: asyncio.Task[SeatResult]) -> None:
+    """Records a seat that was cancelled before it could do so itself."""
+    if not attempt.recorded:
+        attempt.recorded = True
+        gateway.writer.record({"attempts": [attempt.row()], "seats": [record.seat_row(plan.panel, result_of(seat, attempt))]})
 
 
 async def swallow(chunks: Sequence[object]) -> None:

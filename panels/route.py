@@ -14,6 +14,7 @@ from django.conf import settings
 from access.ids import new_id
 from catalog import providers
 from catalog.roster import Model
+from health.attempt import Attempt
 from health.writer import DatabaseAway, Denied
 from panels import asks, memory, record
 from panels.convene import order_for, sit
@@ -149,4 +150,8 @@ async def shadows(turn: Turn, single: Single, others: Sequence[Model]) -> None:
 async def one_shadow(turn: Turn, planned: Plan, seat: Seat) -> SeatResult:
     collection = planned.collection
     order = order_for(planned, seat, "shadow", collection.timeout_s, collection.first_token_timeout_s, collection.idle_timeout_s)
-    return await sit(turn.gateway, planned, seat, order, 0.0)
+    attempt = Attempt(order)
+    ask = asks.seat_ask(planned, attempt)
+    if ask is None:
+        turn.gateway.writer.record({"begin": [attempt.stub()]})
+    return await sit(turn.gateway, planned, seat, attempt, ask, 0.0)
