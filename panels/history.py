@@ -16,7 +16,7 @@ from access.pages import Page, keyset
 from health import ledger, sums
 from health.costs import usd_text
 from health.lines import Row
-from panels import lookup, verdicts
+from panels import lookup, stored, verdicts
 from panels.models import Panel, Seat
 from wire.errors import CallerError
 
@@ -225,11 +225,13 @@ def delete_texts(panel_id: str, actor: str) -> bool:
         with transaction.atomic():
             row = Panel.objects.select_for_update().defer("prompt").filter(pk=panel_id).first()
             if row is None:
-                return True if ledger.attempts_of_panel(panel_id) else None  # one whose texts were never kept
+                # One whose texts were never kept, or for a day only, under its answer's id.
+                return True if stored.empty(panel=panel_id) or ledger.attempts_of_panel(panel_id) else None
             if row.status == Panel.Status.RUNNING or row.seats.filter(status=Seat.Status.RUNNING).exists():
                 raise CallerError("panel_running", f"Panel {panel_id} is still being answered. Delete its texts when it is done.", status=409)
             Panel.objects.filter(pk=panel_id).update(prompt=None)
             row.seats.update(text=None)
+            stored.empty(panel=panel_id)
             audit.record(actor, "panel.delete_texts", f"panel {panel_id}")
             return True
 

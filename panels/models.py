@@ -176,6 +176,6 @@ class StoredResponse(models.Model):
     key_id = models.BigIntegerField(null=True)
     collection = models.CharField(max_length=200, blank=True)
     model = models.CharField(max_length=200, help_text="The name that was asked for.")
-    kept = models.TextField(help_text="JSON: what the dialect keeps of it.")
+    kept = models.TextField(blank=True, help_text="JSON: what the dialect keeps of it. Empty once it was deleted.")
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(db_index=True)

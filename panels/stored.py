@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from django.conf import settings
@@ -14,11 +14,13 @@ from django.db import connection
 
 from access.caller import Caller
 from panels import lookup, plan
-from panels.gateway import Gateway
 from panels.models import StoredResponse
-from panels.turn import Turn
 from wire.dialects import Answer
 from wire.errors import CallerError
+
+if TYPE_CHECKING:
+    from panels.gateway import Gateway
+    from panels.turn import Turn
 
 KEPT = timedelta(hours=24)
 # How long a worker on another host may take to write down what it has just answered.
@@ -59,11 +61,18 @@ async def load(gateway: Gateway, caller: Caller, name: str) -> Any:
 
 
 async def forget(gateway: Gateway, caller: Caller, name: str) -> bool:
-    """Deletes what is kept under an id for this caller; tells whether there was anything."""
-    row = await _in_reader(gateway, lambda: _find(caller, name))
-    if row is not None:
-        await _in_reader(gateway, row.delete)
-    return row is not None
+    """Empties what is kept under an id for this caller; tells whether there was anything."""
+
+    def work() -> bool:
+        row = _find(caller, name)
+        return row is not None and empty(pk=row.pk)
+
+    return bool(await _in_reader(gateway, work))
+
+
+def empty(**of: str) -> bool:
+    """Takes contents away and leaves the rows until their day is over: a line of the outbox that is committed again must not bring them back."""
+    return StoredResponse.objects.filter(**of).update(kept="") > 0
 
 
 def _find(caller: Caller, name: str) -> StoredResponse | None:
@@ -71,7 +80,7 @@ def _find(caller: Caller, name: str) -> StoredResponse | None:
         return StoredResponse.objects.filter(pk=name, expires_at__gt=datetime.now(UTC)).first()
 
     row = lookup.after_a_drain(look, name)
-    return row if row is not None and lookup.is_own(caller, row.judge, row.key_id) else None
+    return row if row is not None and row.kept and lookup.is_own(caller, row.judge, row.key_id) else None
 
 
 async def _in_reader(gateway: Gateway, work: Callable[[], Any]) -> Any:

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
                 ('key_id', models.BigIntegerField(null=True)),
                 ('collection', models.CharField(blank=True, max_length=200)),
                 ('model', models.CharField(help_text='The name that was asked for.', max_length=200)),
-                ('kept', models.TextField(help_text='JSON: what the dialect keeps of it.')),
+                ('kept', models.TextField(blank=True, help_text='JSON: what the dialect keeps of it. Empty once it was deleted.')),
                 ('created_at', models.DateTimeField()),
                 ('expires_at', models.DateTimeField(db_index=True)),
             ],

@@ -428,7 +428,9 @@ def test_tools_that_a_search_found_can_be_called() -> None:
     assert [t.name for t in request.tools] == ["tool_search", "look", "agents__spawn"]
     result = next(m for m in request.messages if m.role is Role.TOOL).parts[0]
     assert isinstance(result, ToolResult)
-    assert result.parts == (Text("Tools found:\nlook: looks\nagents__spawn"),)
+    assert result.parts == (Text("Tools found:\nlook\nagents__spawn"),)
+    again = a_request(input=[*items, *items[1:], {"type": "additional_tools", "role": "developer", "tools": [SPACE, PATCH]}], tools=[FUNCTION])
+    assert [t.name for t in again.tools] == ["look", "agents__spawn", "apply_patch"]
 
 
 def test_a_shell_in_the_providers_own_container_is_the_providers() -> None:

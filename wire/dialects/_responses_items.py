@@ -64,8 +64,8 @@ def unsealed(encrypted: str) -> tuple[str, str]:
 class Items:
     """Reads items into messages.
 
-    Shape: `named` are earlier items by their ids, which references stand for; `tools` were found by a tool search; `unread` and `only_here` as in
-    `wire.conversation.Request`.
+    Shape: `named` are earlier items by their ids, which references stand for; `tools` stand among the items, or were found by a tool search;
+    `unread` and `only_here` as in `wire.conversation.Request`.
     """
 
     def __init__(self, named: Mapping[str, dict[str, Any]] | None = None) -> None:
@@ -109,6 +109,8 @@ class Items:
         elif kind.endswith("_call") and isinstance(item.get("call_id"), str):
             rest = {k: v for k, v in item.items() if k not in ("type", "id", "status", "call_id")}
             self.add_call(item["call_id"], kind.removesuffix("_call"), orjson.dumps(rest).decode())
+        elif kind == "additional_tools":  # newer Codex gives its tools here
+            self.tools += read_tools(item.get("tools"), f"{path}.tools")
         elif kind == "compaction":
             self.only_here.append(f"{path} (compaction)")
         elif not kind.endswith("_call"):  # a call that a provider ran itself has said in its answer what came of it
@@ -203,7 +205,7 @@ class Items:
         if kind == "tool_search_output":
             found = read_tools(item.get("tools"), f"{path}.tools")
             self.tools += found
-            names = "\n".join(f"{t.name}: {t.description}" if t.description else t.name for t in found)
+            names = "\n".join(t.name for t in found)  # what they are for stands among the tools
             parts: list[Part] = [Text(f"Tools found:\n{names}" if names else "No tools found.")]
         else:
             output = item.get("output")

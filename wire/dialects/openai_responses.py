@@ -6,12 +6,12 @@ items, tools and streams have files of their own beside this one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from wire import tool_names
-from wire.conversation import Format, Message, Part, Reasoning, Refusal, Reply, Request, Role, Sampling, Stop, Text, Thinking, ToolCall
+from wire.conversation import Format, Message, Part, Reasoning, Refusal, Reply, Request, Role, Sampling, Stop, Text, Thinking, Tool, ToolCall
 from wire.dialects import Answer, Dialect, Inbound, Outbound, Route, StreamReader, StreamWriter
 from wire.dialects._openai_chat_reply import error_out
 from wire.dialects._responses_items import OURS, SEAL, TAG, Items, read_output, read_reasoning, write_items, write_output
@@ -98,7 +98,6 @@ class OpenAIResponses(Dialect):
         raw = {**body, "input": whole} if previous or items.resolved else body
         reasoning, summary = read_reasoning_wish(body.get("reasoning"))
         form, verbosity = read_format(body.get("text"))
-        found = {t.name for t in tools}
         return Request(
             dialect=self.name,
             model=name,
@@ -107,7 +106,7 @@ class OpenAIResponses(Dialect):
             output_limit=optional_int(body, "max_output_tokens", least=1),
             sampling=Sampling(temperature=optional_number(body, "temperature"), top_p=optional_number(body, "top_p")),
             format=form,
-            tools=(*tools, *[t for t in items.tools if t.name not in found]),
+            tools=once(tools, items.tools),
             tool_choice=choice,
             reasoning=reasoning,
             parallel_tool_calls=optional_bool(body, "parallel_tool_calls"),
@@ -265,6 +264,12 @@ def input_items(body: Mapping[str, Any]) -> list[Any]:
     if not isinstance(given, list):
         raise wrong("input", "a string or a list of items", given)
     return given
+
+
+def once(given: Iterable[Tool], found: Iterable[Tool]) -> tuple[Tool, ...]:
+    """The tools that were given, and those that stand among the items: a search may have found one of them again."""
+    known = {t.name for t in given}
+    return (*given, *{t.name: t for t in found if t.name not in known}.values())
 
 
 def read_marks(body: Mapping[str, Any]) -> tuple[str, ...]:
