@@ -50,13 +50,12 @@ def start_postgres(stack: ExitStack) -> str | None:
         return None
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-pg-", ignore_cleanup_errors=True)))
     # PostgreSQL refuses to run as root.
-    other: dict[str, str] = {}
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres")
-        other = {"user": "postgres"}
+    owner = "postgres" if os.geteuid() == 0 else None
+    if owner:
+        shutil.chown(folder, owner)
     data, port = folder / "data", free_port()
     subprocess.run(
-        [initdb, "-D", str(data), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd=folder, **other
+        [initdb, "-D", str(data), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd=folder, user=owner
     )
     command = [
         server,
@@ -75,7 +74,7 @@ def start_postgres(stack: ExitStack) -> str | None:
         "-c",
         "timezone=UTC",
     ]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, **other)
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, user=owner)
     stack.callback(end, process, signal.SIGINT)
     wait_for(port, "PostgreSQL")
     return f"postgresql://postgres@127.0.0.1:{port}/postgres"

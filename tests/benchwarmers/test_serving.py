@@ -275,7 +275,7 @@ def test_the_gateway_alone_has_no_pages_and_no_queue(tmp_path: Path) -> None:
 def test_a_web_server_that_cannot_start_ends_serve(deployment: Deployment) -> None:
     broken = deployment.folder / "broken"
     broken.mkdir()
-    (broken / "sitecustomize.py").write_text("import sys\nsys.modules['panels.gateway'] = None\n")
+    (broken / "sitecustomize.py").write_text("import sys\nsys.modules['django.core.asgi'] = None\n")
     done = deployment.ready().manage("serve", "--no-browser", PYTHONPATH=str(broken))
     assert done.code != 0
     assert "did not start" in done.said
