@@ -48,5 +48,5 @@ class Ollama(Provider):
         return refusals.read(status, headers, body, time.time())
 
 
-CALLS = frozenset({"v1", "api", "chat", "generate", "tags"})
+CALLS = frozenset({"v1", "api", "chat", "completions", "generate", "tags"})
 PROVIDER = Ollama()
