@@ -107,14 +107,22 @@ def listings(snapshot: Snapshot, caller: Caller) -> list[Listing]:
             window = max((m.context_window or 0 for m in members), default=0)
             vision = any(m.facts.get("vision") for m in members)
             tools = any(m.facts.get("tools") for m in members)
+            thinking = any(m.facts.get("reasoning") for m in members)
             for ending in ("", ":merged", ":route"):
-                found.append(Listing(f"bench/{collection.name}{ending}", "benchwarmers", 0, window, 0, tools and ending == ":route", vision))
+                routes = ending == ":route"  # a panel's answer is a text of its own: no tools, no thinking
+                found.append(Listing(f"bench/{collection.name}{ending}", "benchwarmers", 0, window, 0, tools and routes, vision, thinking and routes))
     for model in sorted(snapshot.models.values(), key=lambda m: m.alias):
         if not model.retired and caller.may_ask_model(model.alias):
             facts = model.facts
             found.append(
                 Listing(
-                    model.alias, model.endpoint.name, 0, model.context_window or 0, model.output_limit or 0, bool(facts.get("tools")), bool(facts.get("vision"))
+                    model.alias,
+                    model.endpoint.name,
+                    context_window=model.context_window or 0,
+                    output_limit=model.output_limit or 0,
+                    tools=bool(facts.get("tools")),
+                    vision=bool(facts.get("vision")),
+                    thinking=bool(facts.get("reasoning")),
                 )
             )
     return found

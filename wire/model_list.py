@@ -18,6 +18,7 @@ class Listing:
     output_limit: int = 0
     tools: bool = False
     vision: bool = False
+    thinking: bool = False
 
 
 def openai(items: Sequence[Listing]) -> dict[str, Any]:
@@ -67,6 +68,6 @@ def ollama_one(item: Listing) -> dict[str, Any]:
 
 def ollama_show(item: Listing) -> dict[str, Any]:
     """What `/api/show` tells, capabilities truthfully."""
-    capabilities = ["completion", *(["tools"] if item.tools else []), *(["vision"] if item.vision else [])]
+    capabilities = ["completion", *(["tools"] if item.tools else []), *(["vision"] if item.vision else []), *(["thinking"] if item.thinking else [])]
     info = {"general.architecture": item.owner, **({f"{item.owner}.context_length": item.context_window} if item.context_window else {})}
     return {"modelfile": "", "parameters": "", "template": "", "details": ollama_one(item)["details"], "model_info": info, "capabilities": capabilities}
