@@ -319,18 +319,24 @@ class Attempt:
 
     def final_usage(self) -> Usage:
         """The provider's own count, else an estimate of what went and what came, marked as one."""
-        if self.usage is not None:
+        if self.usage is not None and (self.finish or self.first is None):
             return self.usage
+        if self.usage is not None:
+            # Some tell their counts as a stream begins: of one that broke off they know what went, not what came.
+            came = self.came()
+            return replace(self.usage, output=came, estimated=True) if came > self.usage.output else self.usage
         if self.estimate is None or self.ended is None:
             self.estimate = self.estimated()
         return self.estimate
 
+    def came(self) -> int:
+        return text_tokens(self.text) + (self.thought + self.called + 3) // 4
+
     def estimated(self) -> Usage:
-        came = text_tokens(self.text) + (self.thought + self.called + 3) // 4
         nothing_ran = not self.sent or (self.first is None and self.failure is not None and (self.http_status or 0) >= 400)
         if nothing_ran or (self.failure is not None and self.failure.fault is Fault.NETWORK and self.first is None):
             return NOTHING_USED
-        return Usage(input=self.order.input_tokens, output=came, estimated=True)
+        return Usage(input=self.order.input_tokens, output=self.came(), estimated=True)
 
     def cost(self) -> int | None:
         """Units: trillionths of a US dollar; None where a needed price is unknown."""

@@ -428,3 +428,12 @@ def test_calls_of_a_streamed_answer_have_whole_arguments(bench: Bench) -> None:
     fast = bench.model("fast", reply("", tools=[("a", "look", '{"at": "sky"}'), ("b", "look", "{}")]))
     with stream(bench, {"model": fast, "max_tokens": 9, "messages": HI, "tools": [LOOK]}) as got:
         assert calls_of(legal(got.rest())) == [("look", {"at": "sky"}), ("look", {})]
+
+
+def test_a_stream_that_broke_off_is_billed_for_what_came(bench: Bench) -> None:
+    fast = claude(bench, "fast", reply(["word " * 40, "more"], usage=(15, 90)).cut(after="word word"))
+    with stream(bench, {"model": fast, "max_tokens": 9, "messages": HI}) as got:
+        legal(got.rest(), failed=True)
+    (row,) = bench.live.attempts(1, model=fast)
+    assert (row["status"], row["input_tokens"], row["estimated"]) == ("partial", 15, True)
+    assert row["output_tokens"] > 20
