@@ -191,7 +191,6 @@ def restored(request: Request, trail: Trail, known: Mapping[str, Known], model: 
     for message in request.messages:
         parts = list(message.parts)
         if message.role is Role.ASSISTANT:
-            has_thinking = any(isinstance(p, Thinking) for p in parts)
             for place, part in enumerate(parts):
                 found = known.get(trail.tools.get(part.id, "")) if isinstance(part, ToolCall) else None
                 if not (isinstance(part, ToolCall) and found and found.payload and found.model == model):
@@ -200,10 +199,12 @@ def restored(request: Request, trail: Trail, known: Mapping[str, Known], model: 
                 if payload["signature"] and not part.signature:
                     parts[place] = replace(part, signature=payload["signature"])
                     changed = True
-                if payload["thinking"] and not has_thinking:
+                if payload["thinking"]:
+                    # What the client says again of it is the same thought, but only what was kept here can be vouched for.
+                    parts = [p for p in parts if not isinstance(p, Thinking)]
                     first = next(i for i, p in enumerate(parts) if isinstance(p, ToolCall))
                     parts[first:first] = [Thinking(text=t, signature=s, redacted=r, extra=RESTORED) for t, s, r in payload["thinking"]]
-                    changed = has_thinking = True
+                    changed = True
                     break
         messages.append(replace(message, parts=tuple(parts)))
     return replace(request, messages=tuple(messages)) if changed else request

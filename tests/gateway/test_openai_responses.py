@@ -334,3 +334,33 @@ async def test_the_async_client(bench: Bench) -> None:
     async with openai.AsyncOpenAI(base_url=f"{bench.live.url}/v1", api_key=bench.key(), max_retries=0) as client:
         stream = await client.responses.create(model=fast, input="hi", stream=True)
         assert "".join([e.delta async for e in stream if e.type == "response.output_text.delta"]) == "ab"
+
+
+# ------------------------------------------------------------------ route mode
+
+
+def test_another_formats_signed_thinking_goes_back_to_the_model_that_signed_it(bench: Bench, fake: FakeProvider) -> None:
+    """Codex says its reasoning items again: what is in them belongs to the member that thought it, and to no other."""
+    thinker = served(bench, "anthropic", reply("", reasoning="hm", tools=[("toolu_1", "weather", '{"city":"Rome"}')]), reply("sunny"), name="thinker")
+    core = bench.collection([thinker])
+    bench.load()
+    asked: dict[str, Any] = {
+        "model": f"{core}:route",
+        "input": [{"type": "message", "role": "user", "content": "Weather?"}],
+        "tools": [TOOL],
+        "store": False,
+        "reasoning": {"effort": "medium"},
+        "include": ["reasoning.encrypted_content"],
+    }
+    output = legal(streamed(bench, asked))[-1]["response"]["output"]
+    assert [i["type"] for i in output] == ["reasoning", "function_call"]
+    assert output[0]["encrypted_content"]
+    result = {"type": "function_call_output", "call_id": output[1]["call_id"], "output": "sunny"}
+    # Codex leaves out the ids of reasoning items.
+    again = [{k: v for k, v in i.items() if k != "id"} for i in output]
+    code, body, _ = posted(bench, {**asked, "input": [*asked["input"], *again, result]})
+    assert (code, body["output"][0]["content"][0]["text"]) == (200, "sunny")
+    turn = next(m for m in fake.call(thinker, 1).json["messages"] if m["role"] == "assistant")
+    assert turn["content"][0]["type"] == "thinking"
+    assert turn["content"][0]["thinking"] == "hm"
+    assert turn["content"][0]["signature"]
