@@ -83,7 +83,7 @@ class GeminiReader(StreamReader):
         return chunks
 
     def read(self, data: bytes, chunks: list[Chunk]) -> None:
-        if data[:1] not in (b"{", b"["):
+        if data[:1] not in (b"{", b"[") or data == b"[DONE]":
             return  # a heartbeat in disguise, or the end as other formats mark it
         try:
             body = parse_upstream(data)
@@ -201,8 +201,9 @@ class GeminiWriter(StreamWriter):
 
     def passed(self, chunk: Chunk, raw: dict[str, Any]) -> bytes:
         """The provider's own chunk; its last one is held back."""
-        body = {**raw, "modelVersion": self.head["modelVersion"]}
-        body.setdefault("responseId", self.head["responseId"])
+        if isinstance(raw.get("responseId"), str):
+            self.head["responseId"] = raw["responseId"]
+        body = {**raw, **self.head}
         if isinstance(raw.get("usageMetadata"), dict):
             self.counts = raw["usageMetadata"]
         before = self.held.get(chunk.choice)
