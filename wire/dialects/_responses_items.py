@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -24,7 +23,6 @@ OURS = re.compile(r"[a-z]{2,4}_([0-9A-HJKMNP-TV-Z]{26})_\d{1,6}")
 SEAL = "bw1."
 TAG = "openai-responses:"
 OUTPUTS = frozenset({f"{kind}_output" for kind in CALLS})  # some of these bear the call's id as their own
-LONGEST_CALL_ID = 64
 
 
 def item_id(prefix: str, answer_id: str, place: int) -> str:
@@ -320,79 +318,3 @@ def write_output(parts: Iterable[Part], answer_id: str, known: Mapping[str, Show
             made_id = item_id(id_prefix(part.name, part.kind, known), answer_id, place)
             items.append(call_item(made_id, part.id, part.name, part.arguments, part.kind, known, status))
     return items
-
-
-# ------------------------------------------------------------------ items out, towards providers
-
-
-def call_id_out(call_id: str) -> str:
-    """Other formats' ids may be longer than this one takes; the same one always becomes the same."""
-    return call_id if len(call_id) <= LONGEST_CALL_ID else f"call_{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}"
-
-
-def write_items(messages: Iterable[Message], known: Mapping[str, Shown], system_role: str) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = []
-    custom: set[str] = set()
-    for message in messages:
-        said: list[dict[str, Any]] = []
-
-        def speak(role: str, said: list[dict[str, Any]] = said) -> None:
-            if said:
-                out.append({"type": "message", "role": role, "content": list(said)})
-                said.clear()
-
-        role = system_role if message.role is Role.SYSTEM else "assistant" if message.role is Role.ASSISTANT else "user"
-        for part in message.parts:
-            if isinstance(part, ToolCall):
-                speak(role)
-                item = call_item("", call_id_out(part.id), part.name, part.arguments, part.kind, known, "completed")
-                if item["type"] == "custom_tool_call":
-                    custom.add(part.id)
-                out.append({k: v for k, v in item.items() if k not in ("id", "status")})
-            elif isinstance(part, ToolResult):
-                speak(role)
-                kind = "custom_tool_call_output" if part.call_id in custom else "function_call_output"
-                out.append({"type": kind, "call_id": call_id_out(part.call_id), "output": result_out(part)})
-            elif isinstance(part, Thinking):
-                # A thought goes back only to where it came from, and only with what proves it.
-                if part.signature.startswith(TAG):
-                    speak(role)
-                    summary = [{"type": "summary_text", "text": part.text}] if part.text else []
-                    out.append({"type": "reasoning", "summary": summary, "encrypted_content": sealed(part.signature)})
-            else:
-                said.append(part_out(part, message.role is Role.ASSISTANT))
-        speak(role)
-    return out
-
-
-def result_out(result: ToolResult) -> Any:
-    """A tool's output: text where it is only that."""
-    if all(isinstance(p, Text) for p in result.parts):
-        return "".join(p.text for p in result.parts if isinstance(p, Text))
-    return [part_out(p, False) for p in result.parts]
-
-
-def part_out(part: Part, assistant: bool) -> dict[str, Any]:
-    if isinstance(part, Image):
-        url = part.url or f"data:{part.media_type};base64,{part.data}"
-        return {"type": "input_image", "image_url": url, "detail": part.detail} if part.detail else {"type": "input_image", "image_url": url}
-    if isinstance(part, File):
-        return file_out(part)
-    if isinstance(part, Refusal):
-        return {"type": "refusal", "refusal": part.text}
-    said = getattr(part, "text", "")
-    return {"type": "output_text", "text": said, "annotations": []} if assistant else {"type": "input_text", "text": said}
-
-
-def file_out(file: File) -> dict[str, Any]:
-    """Errors: CallerError for what this format has no part for."""
-    if file.kind == "audio" and file.data:
-        return {"type": "input_audio", "input_audio": {"data": file.data, "format": file.media_type.removeprefix("audio/")}}
-    if file.url:
-        return {"type": "input_file", "file_url": file.url}
-    if file.data:
-        data = file.data if file.data.startswith("data:") else f"data:{file.media_type or 'application/pdf'};base64,{file.data}"
-        return {"type": "input_file", "filename": file.name or "file", "file_data": data}
-    raise CallerError(
-        "invalid_request", f"A part of the kind {file.kind[:40]!r} cannot be given to this model. Send it as text or as an image.", field="messages"
-    )

@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import Any
 
 from wire import tool_names
-from wire.conversation import Format, Message, Part, Reasoning, Refusal, Reply, Request, Role, Sampling, Stop, Text, Thinking, Tool, ToolCall
+from wire.conversation import Format, Message, Reasoning, Refusal, Reply, Request, Role, Sampling, Stop, Text, Thinking, Tool, ToolCall
 from wire.dialects import Answer, Dialect, Inbound, Outbound, Route, StreamReader, StreamWriter
 from wire.dialects._openai_chat_reply import error_out
-from wire.dialects._responses_items import OURS, SEAL, TAG, Items, read_output, read_reasoning, write_items, write_output
+from wire.dialects._responses_items import OURS, Items, read_output, read_reasoning, write_output
+from wire.dialects._responses_out import ENCRYPTED, sendable, with_system_role, write_body
 from wire.dialects._responses_reader import ResponsesReader
 from wire.dialects._responses_reply import ending, error_in, response_head, stop_of, usage_in, usage_out
-from wire.dialects._responses_tools import read_choice, read_tools, shown, write_choice, write_tools
+from wire.dialects._responses_tools import read_choice, read_tools, shown
 from wire.dialects._responses_writer import ResponsesWriter
 from wire.errors import CallerError, Empty, Garbage
 from wire.fields import array, missing, model_name, obj, optional_bool, optional_int, optional_number, optional_text, text, wrong
-from wire.hosted import callers_tools
 
 PATH = "/v1/responses"
 PREVIOUS = "previous_response_id"
@@ -33,10 +33,7 @@ UNDERSTOOD = frozenset(
         *("stream_options", "prompt_cache_key", "truncation"),
     }
 )
-ENCRYPTED = "reasoning.encrypted_content"
 HEADERS = ("openai-beta",)
-# Units: tokens. How hard to think, where another format says it as a budget.
-EFFORTS = ((2048, "low"), (8192, "medium"))
 COUNTED = frozenset({"input", "instructions", "model", "parallel_tool_calls", "reasoning", "text", "tool_choice", "tools", "truncation"})
 
 
@@ -335,102 +332,3 @@ def resolved(given: list[Any], items: Items) -> list[Any]:
 def continued(item: Any) -> Any:
     """A kept item as a later request says it again: without the id that only its own provider may know it by."""
     return {k: v for k, v in item.items() if k not in ("id", "status")} if isinstance(item, dict) else item
-
-
-# ------------------------------------------------------------------ requests out
-
-
-def sendable(item: Any) -> list[Any]:
-    """An item as its provider may see it: without ids that were made here, and no thought of another kind of model, or one that nothing proves."""
-    if not isinstance(item, dict):
-        return [item]
-    encrypted = item.get("encrypted_content")
-    name = item.get("id")
-    is_ours = isinstance(name, str) and OURS.fullmatch(name) is not None
-    if item.get("type") == "reasoning" and (str(encrypted).startswith(SEAL) if encrypted else is_ours or not name):
-        return []
-    return [{k: v for k, v in item.items() if k != "id"}] if is_ours and item.get("type") != "item_reference" else [item]
-
-
-def with_system_role(items: Any, role: str) -> Any:
-    if not isinstance(items, list):
-        return items
-    return [{**i, "role": role} if isinstance(i, dict) and i.get("role") in ("system", "developer") else i for i in items]
-
-
-def write_body(request: Request, system_role: str, own: bool) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A body from what was understood, and what this format has no word for. Nothing is to be stored at the provider: nobody could refer to it."""
-    if request.choices > 1:
-        raise CallerError("invalid_request", "This model gives one answer at a time: n must be 1. Ask again for more.", field="n")
-    messages = list(request.messages)
-    body: dict[str, Any] = {"store": False}
-    if messages and messages[0].role is Role.SYSTEM and all(isinstance(p, Text) for p in messages[0].parts):
-        body["instructions"] = messages.pop(0).text
-    known = shown(request.tools) if own else {}
-    names = {} if own else tool_names.sent(request)
-    kept, dropped = (request.tools, ()) if own else callers_tools(request)
-    body["input"] = write_items([with_names(m, names) for m in messages] if names else messages, known, system_role)
-    tools = write_tools([replace(t, name=names.get(t.name, t.name)) for t in kept], own)
-    choice = request.tool_choice
-    if choice and names:
-        choice = replace(choice, name=names.get(choice.name, choice.name), allowed=tuple([names.get(n, n) for n in choice.allowed]))
-    s, reasoning = request.sampling, write_reasoning(request)
-    for name, value in (
-        ("max_output_tokens", request.output_limit),
-        ("temperature", s.temperature),
-        ("top_p", s.top_p),
-        ("tools", tools or None),
-        ("tool_choice", write_choice(choice, known, kept) if choice and tools else None),
-        ("parallel_tool_calls", request.parallel_tool_calls),
-        ("reasoning", reasoning or None),
-        ("text", {"format": write_format(request.format)} if request.format else None),
-        ("include", [ENCRYPTED] if request.reasoning or has_thoughts(messages) else None),
-    ):
-        if value is not None:
-            body[name] = value
-    unsaid = [
-        as_written(request, *names)
-        for value, names in (
-            (s.stop, ("stop", "stop_sequences", "stopSequences")),
-            (s.top_k, ("top_k", "topK")),
-            (s.seed, ("seed",)),
-            (s.presence_penalty, ("presence_penalty", "presencePenalty")),
-            (s.frequency_penalty, ("frequency_penalty", "frequencyPenalty")),
-        )
-        if value is not None and value != ()
-    ]
-    return body, (*dropped, *unsaid)
-
-
-def with_names(message: Message, names: Mapping[str, str]) -> Message:
-    parts = tuple([replace(p, name=names.get(p.name, p.name)) if isinstance(p, ToolCall) else p for p in message.parts])
-    return replace(message, parts=parts)
-
-
-def as_written(request: Request, *names: str) -> str:
-    """A field by the name that its caller gave it."""
-    raw = request.raw or {}
-    places = [raw, *(raw[k] for k in ("generationConfig", "generation_config", "options") if isinstance(raw.get(k), dict))]
-    return next((name for name in names for place in places if name in place), names[0])
-
-
-def has_thoughts(messages: list[Message]) -> bool:
-    parts: list[Part] = [p for m in messages for p in m.parts]
-    return any(isinstance(p, Thinking) and p.signature.startswith(TAG) for p in parts)
-
-
-def write_reasoning(request: Request) -> dict[str, str]:
-    wish = request.reasoning
-    if wish is None:
-        return {}
-    effort = wish.effort
-    if not effort and wish.budget:
-        effort = next((word for most, word in EFFORTS if wish.budget <= most), "high")
-    return {**({"effort": effort} if effort else {}), **({"summary": wish.summary} if wish.summary else {})}
-
-
-def write_format(form: Format) -> dict[str, Any]:
-    if form.kind == "json":
-        return {"type": "json_object"}
-    made: dict[str, Any] = {"type": "json_schema", "name": form.name or "answer", "schema": dict(form.schema or {})}
-    return made if form.strict is None else {**made, "strict": form.strict}
