@@ -28,13 +28,9 @@ class DaySum:
 def of_day(now: datetime) -> list[DaySum]:
     """Sums the calls since midnight UTC: a range of the index on `started_at`."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    names = ("latency_ms", "input_tokens", "output_tokens", "cache_read_tokens", "cost_pusd")
-    rows = Attempt.objects.filter(started_at__gte=midnight).order_by().values("endpoint", "model", "status")
-    summed = rows.annotate(calls=Count("pk"), **{f"sum_{name}": Sum(name) for name in names})
-    return [
-        DaySum(row["endpoint"], row["model"], row["status"], row["calls"], *(row[f"sum_{name}"] for name in names))
-        for row in summed.order_by("endpoint", "model", "status")
-    ]
+    grouped = Attempt.objects.filter(started_at__gte=midnight).order_by("endpoint", "model", "status").values_list("endpoint", "model", "status")
+    summed = grouped.annotate(Count("pk"), Sum("latency_ms"), Sum("input_tokens"), Sum("output_tokens"), Sum("cache_read_tokens"), Sum("cost_pusd"))
+    return [DaySum(*row) for row in summed]
 
 
 def reserved_calls(now: datetime) -> int:
