@@ -15,7 +15,7 @@ from health.resting import LIMIT
 from panels.collections import Collection
 from panels.seating import Hindrance, Place, hindrance, seats
 from panels.snapshot import Snapshot
-from wire.conversation import Image, Request, Role, each_part
+from wire.conversation import File, Image, Request, Role, each_part
 from wire.errors import CallerError
 from wire.estimate import request_tokens
 
@@ -88,11 +88,11 @@ def check_images(request: Request) -> None:
     """No image is fetched here, and no provider is sent to fetch one that lies inside somebody's network."""
     for message in request.messages:
         for part in each_part(message.parts):
-            if isinstance(part, Image) and part.url:
+            if isinstance(part, Image | File) and part.url:
                 try:
                     check_image_url(part.url)
                 except AddressRefused as error:
-                    raise CallerError("invalid_request", f"An image's address is refused: {error}", field="messages") from None
+                    raise CallerError("invalid_request", f"An address in the request is refused: {error}", field="messages") from None
 
 
 def check_panel(request: Request) -> None:

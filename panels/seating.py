@@ -14,6 +14,7 @@ from panels.collections import Collection
 from wire import dialects
 from wire.conversation import Request
 
+OUTPUT_UNKNOWN = 4096
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -46,9 +47,11 @@ def hindrance(model: Model, request: Request, tokens: int, rest: Resting | None)
         return Hindrance("retired", f"{model.alias} is retired{': ' + model.status_reason if model.status_reason else ''}.")
     if rest:
         return Hindrance("resting", f"{model.alias} rests until {rest.until:%Y-%m-%d %H:%M:%S} UTC: {rest.reason}", rest.until, rest.kind)
-    wanted = tokens + (request.output_limit or 0)
-    if model.context_window is not None and wanted > model.context_window:
-        return Hindrance("context_too_small", f"{model.alias} holds {model.context_window} tokens; this takes about {wanted}.")
+    window = model.context_window
+    # Agents ask for far more output than they use (32,000 tokens as a rule): what they may have is no more than the model gives, and a quarter of its window.
+    wanted = tokens + min(request.output_limit or 0, model.output_limit or OUTPUT_UNKNOWN, (window or 0) // 4)
+    if window is not None and wanted > window:
+        return Hindrance("context_too_small", f"{model.alias} holds {window} tokens; this takes about {wanted}.")
     if request.has_images and not model.facts.get("vision"):
         return Hindrance("no_vision", f"{model.alias} cannot see images.")
     if request.has_image_urls and not dialects.get(providers.get(model.endpoint.kind).dialect).takes_image_urls:
