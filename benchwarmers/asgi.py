@@ -211,7 +211,7 @@ class Entry:
             size += len(message.get("body", b""))
             return message if size <= limit else {"type": "http.disconnect"}
 
-        await self.django(scope, counted, send)
+        await self.django(scope, counted, send)  # type: ignore[arg-type]  # the stubs are stricter than ASGI
 
     def find(self, method: str, path: str) -> type[views.GatewayView] | Sequence[str] | None:
         """The view of a gateway path, its allowed methods where the method is another, None for any other path."""
@@ -271,6 +271,8 @@ class Entry:
         gateway = self.gateway
         if gateway is None:
             raise CallerError("server_busy", "The server is starting.", status=503, retry_after_s=1)
+        if request.scope.get("state", {}).get("stopping"):
+            raise CallerError("server_busy", "The server is stopping; open calls end, new ones go elsewhere.", status=503, retry_after_s=5)
         if self.calls > settings.MAX_CALLS:
             raise CallerError("server_busy", "The server has as many calls under way as it takes (BENCH_MAX_CALLS).", status=503, retry_after_s=1)
         request.gateway, request.out = gateway, out  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import proxy_bypass_environment
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # not in the stubs
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult

@@ -210,10 +210,10 @@ class Attempt:
             reply.close()
         if reply.status < 400:
             raise UpstreamError(f"The endpoint answered {reply.status}, a redirect; its base URL may be wrong.", http_status=reply.status)
-        error = provider.read_error(reply.status, reply.headers, data)
-        if error.usage is None and data[:1] == b"{":
-            error.usage = self.billed(data)
-        raise error
+        refusal = provider.read_error(reply.status, reply.headers, data)
+        if refusal.usage is None and data[:1] == b"{":
+            refusal.usage = self.billed(data)
+        raise refusal
 
     def billed(self, data: bytes) -> Usage | None:
         """Some providers bill for what they refuse, and say so in the error's body."""
@@ -462,7 +462,7 @@ def put_together(chunks: list[Chunk]) -> Reply:
         parts.append(Text(joined))
     if joined := "".join(refusal):
         parts.append(Refusal(joined))
-    parts += [ToolCall(**calls[index]) for index in sorted(calls)]
+    parts += [ToolCall(c["id"], c["name"], c["arguments"], c["kind"], c["signature"]) for _, c in sorted(calls.items())]
     if not parts and stop in (None, Stop.END):
         raise Empty("The endpoint's stream held no answer.")
     return Reply(tuple(parts), stop or Stop.END, finish or "stop", usage)

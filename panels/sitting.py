@@ -22,6 +22,7 @@ from panels.turn import Stream, Turn, release, reserve, upstream_time
 from wire.conversation import Chunk, Reply, Request, Stop, Text
 from wire.dialects import Answer
 from wire.errors import CallerError, UpstreamError
+from wire.estimate import request_tokens
 
 
 async def panel(turn: Turn, target: Target) -> None:
@@ -143,7 +144,7 @@ class Sitting:
         """Lets one merger write. Shape: its seat, and whether the caller has read any of it."""
         collection = self.plan.collection
         seat = Seat(new_id("call"), len(self.results), Place(model.alias, model, "merger"))
-        planned = replace(self.plan, request=request, tokens=plan.request_tokens(request))
+        planned = replace(self.plan, request=request, tokens=request_tokens(request))
         order = order_for(planned, seat, "merged", collection.timeout_s, collection.first_token_timeout_s, collection.idle_timeout_s)
         attempt = Attempt(order)
         writer = self.turn.gateway.writer

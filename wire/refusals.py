@@ -56,7 +56,8 @@ WORDINGS: tuple[tuple[frozenset[int], re.Pattern[str], Meaning], ...] = (
             r"|(?:prompt|input|conversation|messages?)(?: \w+){0,3} (?:is|are|was) too (?:long|large)|\btoo many (?:input |prompt )?tokens"
             r"|(?:prompt|input|messages?|conversation|token count|tokens)\b[^.]{0,60}\bexceeds? (?:the |its |this )?(?:\w+[ '’-]+){0,4}?"
             r"(?:limit|max|length|context)"
-            r"|(?:prompt|input) (?:is|has|of) [\d,]+ tokens\b[^.]{0,40}\b(?:limit|max)|range of input length should be|reduce the length of|tokens_limit_reached|max size: \d+ tokens|model_max_prompt_tokens"
+            r"|(?:prompt|input) (?:is|has|of) [\d,]+ tokens\b[^.]{0,40}\b(?:limit|max)"
+            r"|range of input length should be|reduce the length of|tokens_limit_reached|max size: \d+ tokens|model_max_prompt_tokens"
         ),
         CONTEXT,
     ),

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from catalog import editing, listing
 from catalog.listing import ModelView
 from health import rests
-from health.rests import Resting
+from health.resting import Resting
 from panels import records
 from panels.api import shapes
 from panels.api.view import View, answer, not_found, text_of

@@ -149,7 +149,8 @@ class OpenAIChat(Dialect):
             raise Empty("The endpoint answered without a choice.")
         first = choices[0]
         message = first.get("message") or first.get("delta")
-        finish = first.get("finish_reason") if isinstance(first.get("finish_reason"), str) else ""
+        word = first.get("finish_reason")
+        finish: str = word if isinstance(word, str) else ""
         parts = reply_parts(message if isinstance(message, dict) else {})
         if request.dialect != self.name and (names := tool_names.back(request)):
             parts = tuple([replace(p, name=names.get(p.name, p.name)) if isinstance(p, ToolCall) else p for p in parts])
