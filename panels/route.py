@@ -55,7 +55,10 @@ async def route(turn: Turn, target: Target) -> None:
         return fitting(turn.request, trail, known, model)
 
     def remember(model: Model, parts: Sequence[Part]) -> dict[str, Any]:
-        items = memory.items_of(trail, turn.request, parts, model.alias, known, scope, datetime.now(UTC))
+        now = datetime.now(UTC)
+        items = memory.items_of(trail, turn.request, parts, model.alias, known, scope, now)
+        for mark in turn.dialect.marks_of(turn.request, single.answer_id):
+            items.append({"digest": memory.digest(scope, "mark", mark), "kind": "mark", "model": model.alias, "payload": "", "used_at": now.isoformat()})
         turn.gateway.memory.note(items)
         return {"pins": items} if items else {}
 
@@ -88,7 +91,7 @@ def in_order(turn: Turn, planned: Plan, order: Sequence[Model], pinned: str | No
 def barred(turn: Turn, planned: Plan, model: Model, now: datetime) -> Hindrance | None:
     """What keeps a member from this turn: what keeps any model, tools and promised shapes that it is known not to have, and the key's own list."""
     request = turn.request
-    if not turn.caller.may_ask_collection(planned.collection.name):
+    if turn.caller.models is not None and not turn.caller.may_ask_model(model.alias):
         return Hindrance("not_allowed", f"This key may not ask {model.alias}.")
     if request.tools and model.facts.get("tools") is False:
         return Hindrance("no_tools", f"{model.alias} takes no tools.")

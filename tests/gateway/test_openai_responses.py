@@ -364,3 +364,15 @@ def test_another_formats_signed_thinking_goes_back_to_the_model_that_signed_it(b
     assert turn["content"][0]["type"] == "thinking"
     assert turn["content"][0]["thinking"] == "hm"
     assert turn["content"][0]["signature"]
+
+
+def test_a_conversation_stays_with_its_member_by_its_answers_id(bench: Bench, fake: FakeProvider, client: openai.OpenAI) -> None:
+    one, two = served(bench, "openai", status(500), reply("from one"), name="one"), served(bench, "openai", reply("from two"), name="two")
+    core = bench.collection([one, two])
+    bench.load()
+    first = client.responses.create(model=f"{core}:route", input="hi", instructions="Be brief.")
+    assert first.output_text == "from two"
+    # Instructions do not carry over, so nothing but the id tells whose conversation this is.
+    second = client.responses.create(model=f"{core}:route", input="and now?", previous_response_id=first.id)
+    assert second.output_text == "from two"
+    assert [m["content"] for m in fake.call(two, 1).json["messages"]] == ["hi", "from two", "and now?"]

@@ -651,6 +651,31 @@ def test_names_the_format_does_not_take_go_out_changed_and_come_back() -> None:
     assert pieces[0].name == "files.read"
 
 
+def test_a_chat_callers_custom_tool_stays_one() -> None:
+    tool = {"type": "custom", "custom": {"name": "patch", "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: x"}}}}
+    body = {"model": "f", "messages": [{"role": "user", "content": "x"}], "tools": [tool], "stream": True}
+    chat = CHAT.read_request(Inbound("/v1/chat/completions", "", {}, body))
+    sent = RESPONSES.write_request(chat, "s", {}).body["tools"][0]
+    assert sent == {"type": "custom", "name": "patch", "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"}}
+    item = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "patch", "input": ""}
+    at = {"item_id": "ctc_1", "output_index": 0}
+    stream = stream_of(
+        [
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            {"type": "response.custom_tool_call_input.delta", **at, "delta": "*** Be"},
+            {"type": "response.custom_tool_call_input.done", **at, "input": "*** Begin"},
+            {"type": "response.output_item.done", "output_index": 0, "item": {**item, "input": "*** Begin"}},
+            {"type": "response.completed", "response": {"status": "completed", "output": [{**item, "input": "*** Begin"}]}},
+        ]
+    )
+    reader, writer = RESPONSES.stream_reader(chat), CHAT.stream_writer(chat, "chatcmpl-1", 5)
+    out = b"".join(writer.chunk(c) for c in [*reader.feed(stream), *reader.close()]) + writer.finish(Usage())
+    deltas = [e["choices"][0]["delta"] for e in (orjson.loads(line[6:]) for line in out.split(b"\n\n") if line[6:7] == b"{")]
+    calls = [c for d in deltas for c in d.get("tool_calls", [])]
+    assert (calls[0]["id"], calls[0]["type"], calls[0]["custom"]["name"]) == ("c1", "custom", "patch")
+    assert "".join(c["custom"]["input"] for c in calls) == "*** Begin"
+
+
 def test_a_user_turn_is_added_to_both() -> None:
     request = RESPONSES.with_user_turn(a_request(input="hi"), "Please go on.")
     assert [m.text for m in request.messages] == ["hi", "Please go on."]

@@ -143,6 +143,10 @@ class Dialect:
         """An id and what later requests may refer to by it; None where nothing is to be kept."""
         return None
 
+    def marks_of(self, request: Request, answer_id: str) -> tuple[str, ...]:
+        """The marks that a later request bears which goes on from this answer by its id."""
+        return ()
+
     def write_kept(self, kept: Any, path: str) -> dict[str, Any]:
         """What a caller reads of something kept, at its path or one below it. Errors: CallerError 404 for a path that there is not."""
         raise NotImplementedError

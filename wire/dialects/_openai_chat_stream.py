@@ -150,9 +150,10 @@ def read_pieces(calls: Any) -> tuple[ToolPiece, ...]:
 
 def piece_out(piece: ToolPiece) -> dict[str, Any]:
     """Id, type and name stand on a call's first piece only."""
-    function = {"name": piece.name, "arguments": piece.arguments} if piece.name else {"arguments": piece.arguments}
-    first = {"id": piece.id, "type": "function"} if piece.id else {}
-    return {"index": piece.index, **first, "function": function}
+    kind, value = ("custom", "input") if piece.kind == "custom" else ("function", "arguments")
+    said = {"name": piece.name, value: piece.arguments} if piece.name else {value: piece.arguments}
+    first = {"id": piece.id, "type": kind} if piece.id else {}
+    return {"index": piece.index, **first, kind: said}
 
 
 class ChatWriter(StreamWriter):

@@ -149,6 +149,9 @@ class OpenAIResponses(Dialect):
         reply = self.write_reply(replace(answer, request=request))
         return answer.id, {"items": [*input_items(raw), *reply["output"]], "input": len(input_items(raw)), "reply": reply}
 
+    def marks_of(self, request: Request, answer_id: str) -> tuple[str, ...]:
+        return () if (request.raw or {}).get("store") is False else (f"{PREVIOUS}:{answer_id}",)
+
     def write_kept(self, kept: Any, path: str) -> dict[str, Any]:
         rest = path.removeprefix(f"{PATH}/").partition("/")[2]
         if not rest:
