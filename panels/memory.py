@@ -7,6 +7,7 @@ that went out here, the longest known prefix of the history. Everything within o
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ SESSION_HEADERS = ("x-session-id", "x-session-affinity", "session-id", "session_
 # How far back a history is looked through: beyond, a longer prefix has been known for long.
 PREFIXES, TOOL_IDS = 48, 24
 KEPT_IN_MEMORY = 20_000
+# What stands last in an id that somebody drew by lot: "call_0" or "functions.read:1" come again in the next conversation.
+DRAWN = re.compile(r"[0-9A-Za-z]{8,}$")
 RESTORED = {"restored": True}  # this thinking was kept here for the model that gets it back: its signature may be trusted
 
 
@@ -72,6 +75,7 @@ def trail_of(request: Request, headers: Mapping[str, str], scope: str) -> Trail:
     other = [m for m in request.marks if m not in own]
     tools: dict[str, str] = {}
     thoughts: dict[str, str] = {}
+    root = root_of(request)
     chain, prefixes = hashlib.sha256(scope.encode()), []
     for message in request.messages:
         chain.update(canonical(message))
@@ -79,7 +83,7 @@ def trail_of(request: Request, headers: Mapping[str, str], scope: str) -> Trail:
             prefixes.append(chain.hexdigest())
         for part in message.parts:
             if isinstance(part, ToolCall) and part.id:
-                tools[part.id] = digest(scope, "tool", part.id)
+                tools[part.id] = digest(scope, "tool", unmistakable(part.id, root))
             elif isinstance(part, Thinking) and (said := part.signature or part.redacted or part.text):
                 thoughts[said] = digest(scope, "thought", said)
     recent_tools = dict(list(tools.items())[-TOOL_IDS:][::-1])
@@ -90,6 +94,17 @@ def trail_of(request: Request, headers: Mapping[str, str], scope: str) -> Trail:
         thoughts=thoughts,
         whole=chain.hexdigest(),
     )
+
+
+def root_of(request: Request) -> str:
+    """What a conversation began with."""
+    first = next((m for m in request.messages if m.role is Role.USER), None)
+    return hashlib.sha256(canonical(first)).hexdigest() if first else ""
+
+
+def unmistakable(call_id: str, root: str) -> str:
+    """An id that no other conversation has. Some servers count their calls, from 0 each time: such a one holds together with the beginning only."""
+    return call_id if DRAWN.search(call_id) else f"{call_id}|{root}"
 
 
 def canonical(message: Message) -> bytes:
@@ -165,12 +180,13 @@ def items_of(trail: Trail, request: Request, parts: Sequence[Any], model: str, k
     items = [item(name, "mark") for name in trail.marks] if chooses else []
     items.append(item(trail.whole, "prefix"))
     thinking = [p for p in parts if isinstance(p, Thinking)]
-    for part in thinking:
-        if said := part.signature or part.redacted or part.text:
-            items.append(item(digest(scope, "thought", said), "thought"))
+    # By its text too: a client whose format has no signatures repeats only that.
+    for said in dict.fromkeys([s for part in thinking for s in (part.signature, part.redacted, part.text) if s]):
+        items.append(item(digest(scope, "thought", said), "thought"))
+    root = root_of(request)
     for part in parts:
         if isinstance(part, ToolCall) and part.id:
-            items.append(item(digest(scope, "tool", part.id), "tool", kept(part, thinking)))
+            items.append(item(digest(scope, "tool", unmistakable(part.id, root)), "tool", kept(part, thinking)))
     return [i for i in items if not is_fresh(known.get(i["digest"]), model, now) or i["payload"]]
 
 
@@ -191,6 +207,7 @@ def restored(request: Request, trail: Trail, known: Mapping[str, Known], model: 
     for message in request.messages:
         parts = list(message.parts)
         if message.role is Role.ASSISTANT:
+            thoughts: list[Any] = []
             for place, part in enumerate(parts):
                 found = known.get(trail.tools.get(part.id, "")) if isinstance(part, ToolCall) else None
                 if not (isinstance(part, ToolCall) and found and found.payload and found.model == model):
@@ -199,13 +216,13 @@ def restored(request: Request, trail: Trail, known: Mapping[str, Known], model: 
                 if payload["signature"] and not part.signature:
                     parts[place] = replace(part, signature=payload["signature"])
                     changed = True
-                if payload["thinking"]:
-                    # What the client says again of it is the same thought, but only what was kept here can be vouched for.
-                    parts = [p for p in parts if not isinstance(p, Thinking)]
-                    first = next(i for i, p in enumerate(parts) if isinstance(p, ToolCall))
-                    parts[first:first] = [Thinking(text=t, signature=s, redacted=r, extra=RESTORED) for t, s, r in payload["thinking"]]
-                    changed = True
-                    break
+                thoughts = thoughts or payload["thinking"]
+            if thoughts:
+                # What the client says again of it is the same thought, but only what was kept here can be vouched for.
+                parts = [p for p in parts if not isinstance(p, Thinking)]
+                first = next(i for i, p in enumerate(parts) if isinstance(p, ToolCall))
+                parts[first:first] = [Thinking(text=t, signature=s, redacted=r, extra=RESTORED) for t, s, r in thoughts]
+                changed = True
         messages.append(replace(message, parts=tuple(parts)))
     return replace(request, messages=tuple(messages)) if changed else request
 
