@@ -100,9 +100,11 @@ async def ask(desk: Desk, given: Arguments) -> Found:
     if not prompt.strip():
         raise CallerError("invalid_request", "prompt is empty. Say what the panel is asked.", field="prompt")
     collection = desk.snapshot.collections.get(name)
-    if collection is None or not desk.caller.may_ask_collection(name):
+    if collection is None:
         known = [n for n in desk.snapshot.collections if desk.caller.may_ask_collection(n)]
-        raise CallerError("model_not_found", f"There is no collection {name!r} that you may ask.{meant(name, known)}", status=404, field="collection")
+        raise CallerError(
+            "model_not_found", f"There is no collection {name!r}. list_collections tells what there is.{meant(name, known)}", status=404, field="collection"
+        )
     instructions = (Message(Role.SYSTEM, (Text(system),)),) if system.strip() else ()
     messages = (*instructions, Message(Role.USER, (Text(prompt),)))
     asked = Request(dialect=MCP.name, model=f"{PREFIX}{name}{MERGED if is_merged else ''}", messages=messages, stream=True)

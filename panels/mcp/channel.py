@@ -65,11 +65,9 @@ class Channel:
         timer = loop.call_later(pause, look)
         try:
             yield
-        except BaseException:
-            self.is_over = True  # nobody listens any more
-            raise
         finally:
             timer.cancel()
+            self.is_over = True  # only the answer follows, or the client has left
 
 
 def event(message: dict[str, Any]) -> bytes:

@@ -75,7 +75,7 @@ class Exchange:
         if self.token is None:
             await self.channel.say(None)
         else:
-            await self.progress(self.seats, message=f"waiting, {self.seats} done")
+            await self.progress(self.seats, message=f"waiting for seats, {self.seats} done")
 
 
 async def list_tools(ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
