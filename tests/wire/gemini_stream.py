@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-KEEPALIVE = {"candidates": []}
+KEEPALIVE: dict[str, Any] = {"candidates": []}
 
 
 def events(data: bytes) -> list[Any]:

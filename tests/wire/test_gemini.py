@@ -132,7 +132,7 @@ def by_chat(**more: Any) -> Request:
 
 
 def sent(request: Request, served_name: str = "gemini-3.1-pro", **quirks: Any) -> dict[str, Any]:
-    return json.loads(json.dumps(GEMINI.write_request(request, served_name, quirks).body))
+    return dict(json.loads(json.dumps(GEMINI.write_request(request, served_name, quirks).body)))
 
 
 def snaked(value: Any, inside: str = "") -> Any:
@@ -716,7 +716,7 @@ def test_a_reply_of_the_same_format_passes_through() -> None:
 
 
 def test_calls_without_ids_get_some_that_differ() -> None:
-    calls = [{"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "c2ln"}, {"functionCall": {"name": "look"}}]
+    calls: list[dict[str, Any]] = [{"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "c2ln"}, {"functionCall": {"name": "look"}}]
     answer = {"candidates": [{"content": {"parts": calls}, "finishReason": "STOP"}]}
     for request in (by_chat(), a_request()):
         ids = [p.id for p in GEMINI.read_reply(answer, request).parts if isinstance(p, ToolCall)]

@@ -194,12 +194,12 @@ def read_system(body: Box, reading: Reading) -> tuple[Message, ...]:
 class Reading:
     """What reading one request gathers.
 
-    Shape: `unread` names by the caller's spelling; `open` the calls that no result has answered yet, `placed` the ids made up for some;
+    Shape: `unread` names by the caller's spelling; `unanswered` the calls that no result has answered yet, `placed` the ids made up for some;
     `answered` the ids of those that one has; `said` the last result by its tool's name; `doubled` the parts, by their identity, that say one again.
     """
 
     unread: dict[str, None] = field(default_factory=dict)
-    open: list[ToolCall] = field(default_factory=list)
+    unanswered: list[ToolCall] = field(default_factory=list)
     placed: set[str] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
     said: dict[str, Any] = field(default_factory=dict)
@@ -255,7 +255,7 @@ class Reading:
             call_id = f"call_{len(self.placed)}"
             self.placed.add(call_id)
         call = ToolCall(call_id, text(box.get("name"), box.at("name")), dumped(arguments), signature=signature)
-        self.open.append(call)
+        self.unanswered.append(call)
         self.answered.discard(call.id)
         return call
 
@@ -263,11 +263,11 @@ class Reading:
         """One result, unless it says again what an earlier one said: histories taken up again repeat theirs."""
         call_id, name = box.text("id"), box.text("name")
         response = box.get("response")
-        call = next((c for c in self.open if c.id == call_id), None) if call_id else None
+        call = next((c for c in self.unanswered if c.id == call_id), None) if call_id else None
         if call is None and (not call_id or call_id not in self.answered):
-            call = next((c for c in self.open if c.name == name and (not call_id or c.id in self.placed)), None)
+            call = next((c for c in self.unanswered if c.name == name and (not call_id or c.id in self.placed)), None)
         if call:
-            self.open.remove(call)
+            self.unanswered.remove(call)
             call_id = call.id
         elif call_id in self.answered if call_id else self.said.get(name, self) == response:
             self.doubled.add(id(part))

@@ -27,7 +27,12 @@ from wire.hosted import callers_tools
 
 
 def write_body(request: Request) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A body built from what was understood, for requests that came in another dialect or that we made; and what it leaves out."""
+    """A body built from what was understood, for requests that came in another dialect or that we made; and what it leaves out.
+
+    Errors: CallerError for what would change the answer.
+    """
+    if request.choices > 1:
+        raise CallerError("invalid_request", "n must be 1: only one answer finds its way back into the request's format. Ask several times.", field="n")
     names = tool_names.sent(request)
     tools, dropped = callers_tools(request)
     choice = request.tool_choice

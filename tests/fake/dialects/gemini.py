@@ -24,7 +24,7 @@ def usage_of(said: Said) -> dict[str, Any] | None:
 def parts_of(said: Said) -> list[dict[str, Any]]:
     """The parts of an answer, one text piece each. A call whose id is empty comes without one; one whose id has a `!` bears a signature behind it."""
     parts: list[dict[str, Any]] = [{"text": said.reasoning, "thought": True}] if said.reasoning else []
-    parts += [{"text": piece} for piece in said.pieces if piece and not (said.tools and piece == "hi")]
+    parts += [{"text": piece} for piece in said.pieces if piece]
     for call_id, name, arguments in said.tools:
         call_id, _, signature = call_id.partition("!")
         call = {"name": name, "args": json.loads(arguments), **({"id": call_id} if call_id else {})}
@@ -66,7 +66,7 @@ class Gemini(FakeDialect):
 
 
 def data(value: Any) -> bytes:
-    return b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\r\n\r\n"
+    return b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\n\n"
 
 
 DIALECT = Gemini()
