@@ -28,15 +28,16 @@ def output_limit(plan: Plan, model: Model) -> int:
     return plan.request.output_limit or model.output_limit or DEFAULT_OUTPUT_LIMIT
 
 
-def worst_cost(plan: Plan, model: Model) -> int | None:
-    """Units: trillionths of a US dollar; None where a price is unknown."""
-    usage = Usage(input=plan.tokens, output=output_limit(plan, model))
+def worst_cost(plan: Plan, model: Model, read_besides: int = 0) -> int | None:
+    """Units: trillionths of a US dollar; None where a price is unknown; `read_besides` tokens of input that are not the caller's own."""
+    usage = Usage(input=plan.tokens + read_besides, output=output_limit(plan, model))
     return cost_pusd(usage, model.price_on(plan.asked_at.date()))
 
 
-def key_ask(plan: Plan, models: Sequence[Model], deadline_s: float) -> Ask | None:
+def key_ask(plan: Plan, models: Sequence[Model], deadline_s: float, mergers: Sequence[Model] = ()) -> Ask | None:
     """The key's limits: one request, the tokens and the worst cost of all that will be called. None where the key has no limits.
 
+    Shape: one of `mergers` will be called besides, and reads what all of `models` may have said.
     Errors: CallerError 402 `price_unknown` where a budget cannot be kept because a price is unknown.
     """
     caller = plan.caller
@@ -44,21 +45,24 @@ def key_ask(plan: Plan, models: Sequence[Model], deadline_s: float) -> Ask | Non
         return None
     scope = f"key:{caller.key_id}"
     holds = []
+    answers = sum(output_limit(plan, m) for m in models)
     if caller.rpm is not None:
         holds.append(Hold(scope, "requests", 1, Caps(minute=caller.rpm)))
     if caller.max_parallel is not None:
         holds.append(Hold(scope, "parallel", 1, Caps(parallel=caller.max_parallel)))
     if caller.tpm is not None:
-        holds.append(Hold(scope, "tokens", sum(plan.tokens + output_limit(plan, m) for m in models), Caps(minute=caller.tpm)))
+        merging = max((plan.tokens + answers + output_limit(plan, m) for m in mergers), default=0)
+        holds.append(Hold(scope, "tokens", len(models) * plan.tokens + answers + merging, Caps(minute=caller.tpm)))
     if caller.budget_usd is not None:
         costs = {m.alias: worst_cost(plan, m) for m in models}
-        if unknown := sorted(alias for alias, cost in costs.items() if cost is None):
+        merge_costs = {m.alias: worst_cost(plan, m, answers) for m in mergers}
+        if unknown := sorted({alias for alias, cost in (*costs.items(), *merge_costs.items()) if cost is None}):
             raise CallerError(
                 "price_unknown",
                 f"This key has a budget, and the price of {', '.join(unknown)} is unknown. Set it on the model, or ask with a key without a budget.",
                 status=402,
             )
-        total = sum(costs[m.alias] or 0 for m in models)
+        total = sum(costs[m.alias] or 0 for m in models) + max((cost or 0 for cost in merge_costs.values()), default=0)
         holds.append(Hold(scope, "pusd", total, Caps(month=pusd(caller.budget_usd), zone=settings.BENCH_TIME_ZONE)))
     return Ask(plan.panel, tuple(holds), plan.asked_at + timedelta(seconds=deadline_s + MARGIN_S), {"id": plan.panel, "panel": plan.panel})
 

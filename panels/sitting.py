@@ -11,6 +11,7 @@ from typing import Any
 from access.ids import new_id
 from catalog.roster import Model
 from health.attempt import Attempt
+from health.lines import Settle
 from health.resting import LIMIT
 from health.writer import Ask
 from panels import asks, merge, outcome, plan, record, stored
@@ -18,7 +19,7 @@ from panels.convene import convene, order_for, permitted
 from panels.outcome import SeatResult
 from panels.plan import Plan, Seat, Target
 from panels.seating import Place
-from panels.turn import Stream, Turn, release, reserve, upstream_time
+from panels.turn import Stream, Turn, reserve, upstream_time
 from wire.conversation import Chunk, Reply, Request, Stop, Text
 from wire.dialects import Answer
 from wire.errors import CallerError, UpstreamError
@@ -41,9 +42,9 @@ async def panel(turn: Turn, target: Target) -> None:
             raise CallerError("invalid_request", f"The collection {collection.name!r} has no members and no explorers to seat.", field="model")
         raise outcome.failure([outcome.skipped(s, s.place.hindrance) for s in planned.seats if s.place.hindrance])
     models = [s.place.model for s in planned.seats if s.place.model and not s.place.hindrance]
-    if target.mode == "merged" and (candidates := mergers(turn, planned)):
-        models.append(max(candidates, key=lambda m: asks.worst_cost(planned, m) or 0))
-    ask = asks.key_ask(planned, models, collection.timeout_s * (2 if target.mode == "merged" else 1) + collection.wait_max_s)
+    candidates = mergers(turn, planned) if target.mode == "merged" else []
+    # Each merger that fails may have taken its time before the next is tried.
+    ask = asks.key_ask(planned, models, (collection.timeout_s + collection.wait_max_s) * (1 + len(candidates)), candidates)
     await reserve(turn, ask)
     writer = turn.gateway.writer
     writer.record({"begin": [{"id": planned.panel, "panel": planned.panel}], **record.begun(planned, target.mode, turn.dialect.name)})
@@ -131,7 +132,6 @@ class Sitting:
         request = merge.merge_request(self.plan, answers, self.plan.collection.merge_prompt)
         for model in mergers(self.turn, self.plan):
             result, wrote = await self.ask_merger(model, request)
-            self.results.append(result)
             if result.answered and result.status in ("ok", "truncated"):
                 self.merged_text = result.text.strip()
                 await self.say(merge.key_of_labels(answers))
@@ -152,7 +152,8 @@ class Sitting:
         if seat_ask is not None:
             refused = await permitted(self.turn.gateway, seat_ask, attempt, collection.wait_max_s)
             if refused is not None:
-                return outcome.unasked(seat, *refused), False
+                self.results.append(unasked := outcome.unasked(seat, *refused))
+                return unasked, False
             attempt = Attempt(order)
         writer.record({"begin": [attempt.stub()], "seats": [record.running_seat(self.plan.panel, seat.call, seat.position, model.alias, "merger")]})
         wrote = False
@@ -172,6 +173,7 @@ class Sitting:
             pass  # the attempt knows
         finally:
             result = outcome.result_of(seat, attempt)
+            self.results.append(result)
             line: dict[str, Any] = {"attempts": [attempt.row()], "seats": [record.seat_row(self.plan.panel, result)]}
             if seat_ask is not None:
                 line["settle"] = [{"permit": seat_ask.id, "truth": asks.seat_truth(seat_ask, attempt)}]
@@ -230,7 +232,7 @@ class Sitting:
         if self.ask is None:
             line["over"] = [self.plan.panel]
         elif not running:
-            line |= release(self.turn, self.ask, self.results)
+            line["settle"] = [self.settled_by_ledger(self.ask)]
         self.turn.gateway.writer.record(line)
         if self.ask is not None and running:
             self.settle_after(running, self.ask)
@@ -241,7 +243,11 @@ class Sitting:
         def over(task: asyncio.Task[SeatResult]) -> None:
             running.discard(task)
             if not running:
-                self.turn.gateway.writer.record({"settle": [{"permit": ask.id, "panel": self.plan.panel}]})
+                self.turn.gateway.writer.record({"settle": [self.settled_by_ledger(ask)]})
 
         for task in list(running):
             task.add_done_callback(over)
+
+    def settled_by_ledger(self, ask: Ask) -> Settle:
+        """The rows of all seats stand before it, also of those that came after the panel had stopped waiting. Nobody called: nothing used."""
+        return {"permit": ask.id, "panel": self.plan.panel, "unused": True}
