@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from wire import tool_names
 from wire.blame import upstream_error
 from wire.conversation import Part, Refusal, Request, Stop, Text, Thinking, ToolCall, Usage
@@ -260,11 +258,3 @@ def candidate_out(parts: list[dict[str, Any]], finish: str = "", index: int = 0)
     if finish:
         out["finishReason"] = finish
     return {**out, "index": index}
-
-
-def written(body: Mapping[str, Any]) -> bytes:
-    """JSON bytes; also of numbers that the fast writer has no room for."""
-    try:
-        return orjson.dumps(body)
-    except TypeError:
-        return dumped(body).encode("utf-8", "replace")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import orjson
+
 from wire import sse
 from wire.conversation import Chunk, Request, Stop, Text, Thinking, ToolCall, ToolPiece, Usage
 from wire.dialects import StreamReader, StreamWriter
@@ -25,7 +27,6 @@ from wire.dialects._gemini_reply import (
     stop_in,
     usage_in,
     usage_out,
-    written,
 )
 from wire.errors import CallerError, Empty, Garbage, Truncated, UpstreamError
 from wire.jsontext import parse_upstream
@@ -244,9 +245,9 @@ class GeminiWriter(StreamWriter):
 
     def write(self, body: Mapping[str, Any]) -> bytes:
         if not self.array:
-            return b"data: " + written(body) + b"\n\n"
+            return b"data: " + orjson.dumps(body) + b"\n\n"
         before, self.begun = b",\n" if self.begun else b"[", True
-        return before + written(body)
+        return before + orjson.dumps(body)
 
 
 def unfinished(body: dict[str, Any]) -> dict[str, Any]:
