@@ -151,7 +151,7 @@ def taken(db: Database, settles: Sequence[Settle]) -> list[tuple[Held, int]]:
     for permit, text in rows:
         one = by_id[permit]
         made_ms, holds = orjson.loads(text)
-        sums = panel_sums(db, one["panel"]) if "panel" in one else None
+        sums = panel_sums(db, one["panel"]) if one.get("panel") else None  # rows of no panel are nobody's in particular
         for name, amount, windows in holds:
             found.append((Held(name, amount, windows, made_ms), truth_of(one, name, amount, sums)))
     return found

@@ -133,9 +133,13 @@ def shadow(turn: Turn, single: Single, members: Sequence[Model]) -> None:
 async def shadows(turn: Turn, single: Single, others: Sequence[Model]) -> None:
     """The key pays for shadows too: without budget left for all of them there are none."""
     gateway, collection = turn.gateway, single.plan.collection
-    ask = asks.key_ask(single.plan, others, collection.timeout_s)
+    try:
+        ask = asks.key_ask(single.plan, others, collection.timeout_s)
+    except CallerError:
+        return  # a model of unknown price is no shadow of a key with a budget
     if ask is not None:
-        ask = replace(ask, id=new_id("shd"), holds=tuple(h for h in ask.holds if h.measure in ("tokens", "pusd")))
+        name = new_id("shd")
+        ask = replace(ask, id=name, stub={"id": name, "panel": ""}, holds=tuple(h for h in ask.holds if h.measure in ("tokens", "pusd")))
         try:
             if isinstance((await gateway.writer.reserve(ask, [])).first, Denied):
                 return
@@ -145,7 +149,14 @@ async def shadows(turn: Turn, single: Single, others: Sequence[Model]) -> None:
     seats = [Seat(new_id("call"), i + 1, Place(m.alias, m, "shadow")) for i, m in enumerate(others)]
     running = [record.running_seat(single.plan.panel, s.call, s.position, s.place.alias, "shadow") for s in seats]
     gateway.writer.record({**lines, "seats": [*lines["seats"], *running]})
-    results = await asyncio.gather(*(one_shadow(turn, single.plan, s) for s in seats))
+    tasks = [asyncio.ensure_future(one_shadow(turn, single.plan, s)) for s in seats]
+    try:
+        results = await asyncio.gather(*tasks)
+    except asyncio.CancelledError:
+        await asyncio.wait(tasks)  # they write down what had come; the key keeps paying what was reserved
+        if ask is not None:
+            gateway.writer.record({"settle": [{"permit": ask.id}]})
+        raise
     if ask is not None:
         gateway.writer.record({"settle": [{"permit": ask.id, "truth": asks.key_truth(ask, results)}]})
 

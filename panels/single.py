@@ -105,6 +105,8 @@ class Single:
             raise self.nobody()
         self.ask = asks.key_ask(self.plan, [self.dearest(able)], self.bounds.timeout_s + self.bounds.wait_max_s)
         await reserve(turn, self.ask)
+        if self.ask is not None:  # should this process die, whoever drains its outbox ends the key's permit
+            turn.gateway.writer.record({"begin": [self.ask.stub]})
         try:
             if turn.request.stream:
                 await self.streamed(able)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -45,7 +46,7 @@ class Books:
         self.bench.live.attempts(rows, key_id=self.id)
         eventually(lambda: not self.permits(), "the last permit's end")
         meters, ledger = self.meters(), self.ledger()
-        assert meters["parallel"]["parallel"] == 0
+        assert meters.get("parallel", {}).get("parallel", 0) == 0  # a meter in which nothing counts is swept away
         assert meters["tokens"]["minute"] == ledger["tokens"]
         assert meters["pusd"]["month"] == ledger["pusd"]
         return ledger
@@ -93,8 +94,6 @@ def test_a_caller_who_leaves_in_the_middle_holds_nothing(bench: Bench, mode: str
     bench.load()
     body = json.dumps({"model": core + mode, "stream": streams, "messages": [{"role": "user", "content": "hi"}]}).encode()
     head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {books.secret}\r\ncontent-length: {len(body)}\r\n\r\n"
-    import socket
-
     with socket.create_connection((bench.live.host, bench.live.port), timeout=60) as sock:
         sock.sendall(head.encode() + body)
         bench.fake.call(members[1] if mode != ":route" else members[0])
