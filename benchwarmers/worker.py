@@ -1,4 +1,5 @@
-"""gunicorn's own asgi worker, with two manners more: idle connections do not hold up a stop, and nobody may hold one open in silence.
+"""gunicorn's own asgi worker, with three manners more: idle connections do not hold up a stop, nobody may
+hold one open in silence, and a header that agents name their conversation by comes through.
 
 Imported by gunicorn's master, which is not reloaded: import nothing of Django or of the settings here.
 """
@@ -9,12 +10,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from gunicorn.asgi.protocol import ASGIProtocol
+from gunicorn.asgi.protocol import ASGIProtocol, _RequestHeaderPolicy, secure_scheme_names
 from gunicorn.workers import gasgi
 
 from benchwarmers import serverfile
 
 DRAIN_TICK_S = 0.1
+# gunicorn drops every header with an underscore, since CGI's names could mistake one for another. Agents name their conversation by this one.
+WITH_UNDERSCORE = ("SESSION_ID",)
 
 
 class Connection(ASGIProtocol):  # type: ignore[misc]
@@ -25,6 +28,9 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         self.worker.connections.add(self)
         # gunicorn arms this after the first reply only: a connection that never asks anything would stay for ever.
         self._arm_keepalive_timer()
+        trusted = _RequestHeaderPolicy(self.cfg, transport.get_extra_info("peername"), "http", (1, 1))._peer_trusted_for_forwarded()
+        self._forwarded_trust = (trusted[0], [*trusted[1], *WITH_UNDERSCORE])
+        self._secure_names = secure_scheme_names(trusted[0])
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.worker.connections.discard(self)
