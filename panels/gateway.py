@@ -113,6 +113,12 @@ class Gateway:
                 rests[scope] = mine
         return replace(found, rests=rests)
 
+    def rest_of(self, model: Model) -> Resting | None:
+        """A rest that this process learned of, perhaps after the snapshot of a turn was taken."""
+        now = datetime.now(UTC)
+        found = [r for scope in (f"model:{model.alias}", f"endpoint:{model.endpoint.name}") if (r := self.rests.get(scope)) and r.until > now]
+        return max(found, key=lambda r: r.until) if found else None
+
     def learn(self, attempt: Attempt, error: UpstreamError, every_kind: bool) -> None:
         """Lets rest whom a failure says to. Outside route mode only what a provider itself asked for with a time."""
         if not every_kind and not (error.code == "rate_limit_exceeded" and error.retry_after_s is not None):

@@ -204,9 +204,14 @@ def failure(results: Sequence[SeatResult]) -> CallerError:
     """The one error of a panel that no seat answered: each seat's model, class and message, the status by what they have in common."""
     listed = failed_seats(results)
     if all(r.status == "skipped" for r in results):
-        return classed(results, f"No seat can take this request. {told(results)}", listed)
+        message = f"No seat can take this request. {told(results)}"
+        there = [r for r in results if r.code != "retired"] or list(results)
+        # Only what all of them wait for passes with time; of different reasons at least one is the request's own.
+        return classed(there, message, listed) if len({family(r) for r in there}) == 1 else CallerError("invalid_request", message, seats=listed)
     asked = [r for r in results if r.status != "skipped"]
     message = f"No seat answered. {told(results)}" if len(results) > 1 else (results[0].message or results[0].status)
+    if len({family(r) for r in asked}) > 1:
+        return CallerError("upstream_error", message, status=502, seats=listed)
     return classed(asked, message, listed)
 
 
@@ -214,7 +219,7 @@ def exhausted(results: Sequence[SeatResult]) -> CallerError:
     """The one error of a turn that no candidate took."""
     one = results[0] if len(results) == 1 else None
     message = (one.message or one.status) if one else f"No member answered. {told(results)}"
-    able = [r for r in results if r.code != "retired"] or list(results)
+    able = [r for r in results if r.code not in ("retired", "not_allowed")] or list(results)
     return classed(able, message, failed_seats(results))
 
 
@@ -231,13 +236,14 @@ COMMON = {
     "body_too_large": (413, "body_too_large"),
     "invalid_request": (400, "invalid_request"),
     "content_policy": (403, "not_allowed"),
+    "not_allowed": (403, "not_allowed"),
     "unfit": (400, "invalid_request"),
     "database_unavailable": (503, "database_unavailable"),
     "empty_response": (502, "empty_response"),
     "upstream_garbage": (502, "upstream_garbage"),
     "upstream_truncated": (502, "upstream_truncated"),
 }
-UNFIT = frozenset({"no_vision", "no_image_urls", "no_audio", "no_tools", "no_structured_output", "not_allowed", "unknown"})
+UNFIT = frozenset({"no_vision", "no_image_urls", "no_audio", "no_tools", "no_structured_output", "unknown", "retired"})
 
 
 def family(result: SeatResult) -> str:

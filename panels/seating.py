@@ -38,6 +38,10 @@ class Place:
     hindrance: Hindrance | None = None
 
 
+def resting(model: Model, rest: Resting) -> Hindrance:
+    return Hindrance("resting", f"{model.alias} rests until {rest.until:%Y-%m-%d %H:%M:%S} UTC: {rest.reason}", rest.until, rest.kind)
+
+
 def hindrance(model: Model, request: Request, tokens: int, rest: Resting | None) -> Hindrance | None:
     """Why a model cannot take a request, None where it can. What is not known of a model hinders nothing, but vision must be known.
 
@@ -46,7 +50,7 @@ def hindrance(model: Model, request: Request, tokens: int, rest: Resting | None)
     if model.retired:
         return Hindrance("retired", f"{model.alias} is retired{': ' + model.status_reason if model.status_reason else ''}.")
     if rest:
-        return Hindrance("resting", f"{model.alias} rests until {rest.until:%Y-%m-%d %H:%M:%S} UTC: {rest.reason}", rest.until, rest.kind)
+        return resting(model, rest)
     window = model.context_window
     # Agents ask for far more output than they use (32,000 tokens as a rule): what they may have is no more than the model gives, and a quarter of its window.
     wanted = tokens + min(request.output_limit or 0, model.output_limit or OUTPUT_UNKNOWN, (window or 0) // 4)
@@ -56,8 +60,10 @@ def hindrance(model: Model, request: Request, tokens: int, rest: Resting | None)
         return Hindrance("no_vision", f"{model.alias} cannot see images.")
     if request.has_image_urls and not dialects.get(providers.get(model.endpoint.kind).dialect).takes_image_urls:
         return Hindrance("no_image_urls", f"{model.alias} takes images by their bytes only; this one came as an address, and nothing is fetched here.")
-    if request.has_files and not model.facts.get("audio") and not model.facts.get("files"):
-        return Hindrance("no_audio", f"{model.alias} cannot take audio or files.")
+    if request.has_audio and not model.facts.get("audio"):
+        return Hindrance("no_audio", f"{model.alias} is not known to take audio; the fact audio says that it does.")
+    if request.has_files and model.facts.get("files") is False:
+        return Hindrance("no_audio", f"{model.alias} takes no files.")
     return None
 
 

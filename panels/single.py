@@ -9,6 +9,7 @@ Nothing is sent twice to the same model. Headers leave with the first real conte
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,16 +28,18 @@ from panels import asks, outcome, plan, record, stored
 from panels.convene import order_for
 from panels.outcome import SeatResult
 from panels.plan import Plan, Seat
-from panels.seating import Hindrance, Place
+from panels.seating import Hindrance, Place, resting
 from panels.turn import Stream, Turn, release, reserve, upstream_time
 from wire.conversation import Chunk, Part, Reply, Request
 from wire.dialects import Answer, StreamWriter
 from wire.errors import CallerError, UpstreamError
+from wire.estimate import request_tokens
 
 # A failure of these is the caller's own: the next model would say the same.
 CALLERS_OWN = frozenset({"invalid_request", "content_policy"})
 # A candidate but the last gets half of the time that is left, so that the last can still finish.
 SHARE = 0.5
+UNFIT_FOR_HEADER = re.compile(r"[^A-Za-z0-9_.:\[\]$/ -]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,9 @@ class Single:
                     if self.is_callers_own(error):
                         break
                     continue
+                if self.failover_on_refusal and attempt.first is None and attempt.status == "refused" and candidate is not able[-1]:
+                    self.record(attempt)
+                    continue
                 turn.upstream_s += attempt.seconds if not out.started else 0.0
                 if not out.started:  # an answer without content, such as one that its length cut off at once
                     await stream.begin(**self.headers(attempt))
@@ -177,11 +183,11 @@ class Single:
                 await out.write(data)
                 await out.end()
                 return
-            error = self.nobody()
+            nobody = self.nobody()
             self.finish(None)
             if not out.started:
-                raise error
-            await out.write(writer.error(error))
+                raise nobody
+            await out.write(writer.error(nobody))
             await out.end()
         finally:
             stream.stop()
@@ -227,6 +233,10 @@ class Single:
 
     async def permitted(self, candidate: Candidate, attempt: Attempt) -> bool:
         """The endpoint's and the model's limits. Waits for them where nobody else can take the turn, or the conversation lives here."""
+        if self.purpose == "route" and (rest := self.turn.gateway.rest_of(candidate.model)):
+            # Learned since the turn was planned, perhaps from its own first try: the next model behind the same key is not asked in vain.
+            self.refused.append(outcome.skipped(self.seat_of(candidate.model), resting(candidate.model, rest)))
+            return False
         ask = asks.seat_ask(self.plan, attempt)
         if ask is None:
             return True
@@ -330,7 +340,8 @@ class Single:
             "x_bench_attempts": str(len(self.attempts)),
         }
         if attempt.dropped:
-            found["x_bench_dropped"] = ", ".join(attempt.dropped)
+            # Names come from the caller's own body: only what a header may hold, and not without end.
+            found["x_bench_dropped"] = ", ".join([UNFIT_FOR_HEADER.sub("_", name)[:80] for name in attempt.dropped[:50]])
         return found
 
     # ------------------------------------------------------------------ when nobody answered
@@ -345,6 +356,6 @@ class Single:
 
 def planned_single(turn: Turn, target: plan.Target, seat: str, alias: str, model: Model) -> Plan:
     """A plan of one seat; which model takes it is decided on the way."""
-    tokens = plan.request_tokens(turn.request)
+    tokens = request_tokens(turn.request)
     place = Place(alias, model, seat)
     return Plan(new_id("pan"), target, turn.caller, turn.request, turn.request_id, tokens, datetime.now(UTC), 0, (Seat(new_id("call"), 0, place),))
