@@ -220,10 +220,11 @@ class Entry:
             return view
         if path in self.methods:
             return self.methods[path]
-        allowed = [m for m, prefix, _ in self.prefixes if path.startswith(prefix)]
-        if not allowed:
-            return None
-        return next((view for m, prefix, view in self.prefixes if m == seek and path.startswith(prefix)), allowed)
+        under = [(m, prefix, view) for m, prefix, view in self.prefixes if path.startswith(prefix)]
+        if view := next((view for m, _, view in under if m == seek), None):
+            return view
+        # Prefixes as wide as /v1/ take what looks like a model's method; of anything else they say nothing.
+        return [m for m, prefix, _ in under if prefix.count("/") > 2] or None
 
     # ------------------------------------------------------------------ one call
 

@@ -204,6 +204,10 @@ class Request:
         return any(isinstance(p, Image) and p.url for m in self.messages for p in each_part(m.parts))
 
     @property
+    def has_audio(self) -> bool:
+        return any(isinstance(p, File) and p.kind == "audio" for m in self.messages for p in each_part(m.parts))
+
+    @property
     def has_files(self) -> bool:
         return any(isinstance(p, File) for m in self.messages for p in each_part(m.parts))
 
