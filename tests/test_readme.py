@@ -62,6 +62,13 @@ def test_commands_that_are_named_exist(page: Path) -> None:
     assert not {name for name in scripts if not (CHECKOUT / name).exists()}
 
 
+def test_the_notice_names_every_package_that_is_served_with() -> None:
+    notice = (CHECKOUT / "NOTICE").read_text(encoding="utf-8")
+    locked = re.findall(r"^([a-z0-9][\w.-]*)==", (CHECKOUT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(locked) > 30
+    assert not {name for name in locked if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", notice)}
+
+
 def test_the_readme_shows_every_format() -> None:
     from wire import dialects
 
