@@ -87,11 +87,13 @@ class Attempt:
         self.recorded = False
         self.estimate: Usage | None = None
         self.costed: tuple[Usage, int | None] | None = None
+        self.known: dict[str, Any] | None = None
 
     def restart(self) -> None:
         """The clock of a call begins when it goes out, not when it was planned or queued."""
         self.started_at = datetime.now(UTC)
         self.began = time.monotonic()
+        self.known = None
 
     # ------------------------------------------------------------------ the two ways to ask
 
@@ -346,9 +348,11 @@ class Attempt:
         return self.costed[1]
 
     def facts(self) -> dict[str, Any]:
-        """What a row says of the call whatever becomes of it, by `health.models.Attempt`'s field names."""
+        """What a row says of the call whatever becomes of it, by `health.models.Attempt`'s field names. A copy of its own each time."""
+        if self.known is not None:
+            return self.known.copy()
         order, model = self.order, self.order.model
-        return {
+        self.known = {
             "id": order.id,
             "call": order.call,
             "panel": order.panel,
@@ -378,6 +382,7 @@ class Attempt:
             "estimated": False,
             "cost_pusd": None,
         }
+        return self.known.copy()
 
     def row(self) -> dict[str, Any]:
         """The ledger row as things stand."""

@@ -89,6 +89,7 @@ class Single:
         self.ask: Ask | None = None
         self.permits: dict[str, Ask] = {}
         self.ended = False
+        self.rested = False  # a failed try has made somebody rest
         self.kept: list[Chunk] = []  # of a stream: what memory needs of its parts
         self.answer_id = new_id(turn.dialect.id_prefix)
 
@@ -145,7 +146,7 @@ class Single:
             await self.succeeded(attempt, reply.parts, answer)
             await turn.reply(body, **self.headers(attempt))
             return
-        raise self.nobody()
+        raise await self.given_up()
 
     async def streamed(self, able: Sequence[Candidate]) -> None:
         turn, out = self.turn, self.turn.out
@@ -183,7 +184,7 @@ class Single:
                 await out.write(data)
                 await out.end()
                 return
-            nobody = self.nobody()
+            nobody = await self.given_up()
             self.finish(None)
             if not out.started:
                 raise nobody
@@ -271,7 +272,7 @@ class Single:
     def failed(self, attempt: Attempt, error: UpstreamError) -> None:
         """Writes a failed try down and lets rest who has to."""
         self.record(attempt)
-        self.turn.gateway.learn(attempt, error, every_kind=self.purpose == "route")
+        self.rested |= self.turn.gateway.learn(attempt, error, every_kind=self.purpose == "route")
 
     def is_callers_own(self, error: UpstreamError) -> bool:
         return error.code in CALLERS_OWN and not (error.code == "content_policy" and self.failover_on_refusal)
@@ -303,8 +304,9 @@ class Single:
             return
         self.ended = True
         open_ones = [a for a in self.attempts if not a.recorded]
-        results = [outcome.result_of(self.seat, a) for a in self.attempts]
-        line: dict[str, Any] = {**release(self.turn, self.ask, results), **(extra or {})}
+        line: dict[str, Any] = dict(extra or {})
+        if self.ask is not None:
+            line |= release(self.turn, self.ask, [outcome.result_of(self.seat, a) for a in self.attempts])
         if self.keep_text and settings.KEEP_TEXT_DAYS and self.attempts:
             line |= self.texts()
         for attempt in open_ones:
@@ -345,6 +347,12 @@ class Single:
         return found
 
     # ------------------------------------------------------------------ when nobody answered
+
+    async def given_up(self) -> CallerError:
+        """The error, once every process knows who rests: another one may take the caller's next try at once."""
+        if self.rested:
+            await self.turn.gateway.writer.flush(1.0)
+        return self.nobody()
 
     def nobody(self) -> CallerError:
         """The one error: of the caller's own fault as it was said, else by what all have in common."""
