@@ -62,6 +62,13 @@ def test_commands_that_are_named_exist(page: Path) -> None:
     assert not {name for name in scripts if not (CHECKOUT / name).exists()}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(CHECKOUT)))
+def test_files_that_are_named_exist(page: Path) -> None:
+    folders = {p.name for p in CHECKOUT.iterdir() if p.is_dir()}
+    named = set(re.findall(r"`((?:[\w-]+/)+[\w.-]+\.(?:py|sh|md|yaml|html))`", page.read_text(encoding="utf-8")))
+    assert not {name for name in named if name.split("/")[0] in folders and not (CHECKOUT / name).exists()}
+
+
 def test_the_notice_names_every_package_that_is_served_with() -> None:
     notice = (CHECKOUT / "NOTICE").read_text(encoding="utf-8")
     locked = re.findall(r"^([a-z0-9][\w.-]*)==", (CHECKOUT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
