@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -31,6 +31,7 @@ from wire.errors import UpstreamError
 log = logging.getLogger("bench.gateway")
 
 READ_THREADS = 2
+WRITTEN_AFTER = timedelta(seconds=2)  # by then what was recorded is in the database, unless that is away
 
 
 class Gateway:
@@ -107,7 +108,9 @@ class Gateway:
                 del rests[scope]
         for scope, mine in list(self.rests.items()):
             theirs = rests.get(scope)
-            if theirs is not None and theirs.until >= mine.until:
+            # Written some time ago and not there any more: another process saw a call go through.
+            is_over = theirs is None and not self.snapshots.away and datetime.now(UTC) - mine.since > WRITTEN_AFTER
+            if is_over or (theirs is not None and theirs.until >= mine.until):
                 del self.rests[scope]
             else:
                 rests[scope] = mine
@@ -119,10 +122,10 @@ class Gateway:
         found = [r for scope in (f"model:{model.alias}", f"endpoint:{model.endpoint.name}") if (r := self.rests.get(scope)) and r.until > now]
         return max(found, key=lambda r: r.until) if found else None
 
-    def learn(self, attempt: Attempt, error: UpstreamError, every_kind: bool) -> None:
-        """Lets rest whom a failure says to. Outside route mode only what a provider itself asked for with a time."""
+    def learn(self, attempt: Attempt, error: UpstreamError, every_kind: bool) -> bool:
+        """Lets rest whom a failure says to; tells whether anybody has to. Outside route mode only what a provider itself asked for with a time."""
         if not every_kind and not (error.code == "rate_limit_exceeded" and error.retry_after_s is not None):
-            return
+            return False
         model, now = attempt.order.model, datetime.now(UTC)
         standing = {**(self.snapshots.last.rests if self.snapshots.last else {}), **self.rests}
         rest = rest_after(error, model.endpoint.name, model.alias, standing, now)
@@ -130,6 +133,8 @@ class Gateway:
             self.rests[rest.scope] = rest
             self.over.pop(rest.scope, None)
             self.writer.record(line_of(rest))
+            return True
+        return False
 
     def succeeded(self, model: Model) -> None:
         """A call that went through ends the rests of its model and endpoint, and the counting of their steps."""

@@ -17,7 +17,7 @@ from tests.fake.dialects.anthropic_messages import SIGNATURE
 from tests.http import Reply
 from tests.live import Bench, Database, Live
 
-LOOK: dict[str, Any] = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}}
+LOOK: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}}
 LOOK_HERE: Any = {"name": "look", "input_schema": {"type": "object", "properties": {"at": {"type": "string"}}}}
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 HI: list[Any] = [{"role": "user", "content": "hi"}]
@@ -156,7 +156,7 @@ def test_a_cache_key_keeps_the_conversation(bench: Bench, moved: str) -> None:
             answer = sdk.chat.completions.create(
                 model=moved,
                 messages=[{"role": "user", "content": f"turn {n}"}],
-                tools=[LOOK],  # type: ignore[list-item]
+                tools=[LOOK],
                 prompt_cache_key=f"{bench.tag}-{key}",
             )
             assert answer.choices[0].message.content == expected
@@ -262,7 +262,7 @@ def lives() -> Iterator[Callable[..., Live]]:
     """Servers of a test's own, all ended with it."""
     made: list[Live] = []
 
-    def make(**more: str) -> Live:
+    def make(**more: Any) -> Live:
         made.append(Live(**more))
         return made[-1]
 
@@ -357,12 +357,12 @@ def test_reasoning_that_a_client_cannot_echo_is_kept_by_its_call_and_put_back(be
     bench.load()
     with openai.OpenAI(base_url=f"{bench.live.url}/v1", api_key=bench.key(), max_retries=0) as sdk:
         messages: list[Any] = [*HI]
-        called = sdk.chat.completions.create(model=model, messages=messages, tools=[LOOK], reasoning_effort="low", max_tokens=4000)  # type: ignore[list-item]
+        called = sdk.chat.completions.create(model=model, messages=messages, tools=[LOOK], reasoning_effort="low", max_tokens=4000)
         calls = called.choices[0].message.tool_calls
         assert calls is not None
         messages.append({"role": "assistant", "tool_calls": [c.model_dump() for c in calls]})
         messages.append({"role": "tool", "tool_call_id": calls[0].id, "content": "a cat"})
-        again = sdk.chat.completions.create(model=model, messages=messages, tools=[LOOK], reasoning_effort="low", max_tokens=4000)  # type: ignore[list-item]
+        again = sdk.chat.completions.create(model=model, messages=messages, tools=[LOOK], reasoning_effort="low", max_tokens=4000)
         assert again.choices[0].message.content == "a cat"
     assistant = bench.fake.call(thinker, 1).json["messages"][1]["content"]
     assert assistant[0] == {"type": "thinking", "thinking": "hm", "signature": SIGNATURE}

@@ -24,17 +24,17 @@ LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": 
 CALL_ID = "call_8sJd93kfL2mQ"
 
 
-def chat(messages: list[Any], headers: dict[str, str] | None = None, **more: Any) -> tuple[Request, dict[str, str]]:
+def chat(messages: list[Any], headers: Any = None, **more: Any) -> tuple[Request, dict[str, str]]:
     body = {"model": "bench/core:route", "messages": messages, **more}
     return dialects.get("openai-chat").read_request(Inbound("/v1/chat/completions", "", headers or {}, body)), headers or {}
 
 
-def messages(messages: list[Any], headers: dict[str, str] | None = None, **more: Any) -> tuple[Request, dict[str, str]]:
+def messages(messages: list[Any], headers: Any = None, **more: Any) -> tuple[Request, dict[str, str]]:
     body = {"model": "bench/core:route", "max_tokens": 9, "messages": messages, **more}
     return dialects.get("anthropic-messages").read_request(Inbound("/v1/messages", "", headers or {}, body)), headers or {}
 
 
-def responses(given: Any, headers: dict[str, str] | None = None, **more: Any) -> tuple[Request, dict[str, str]]:
+def responses(given: Any, headers: Any = None, **more: Any) -> tuple[Request, dict[str, str]]:
     body = {"model": "bench/core:route", "input": given, **more}
     return dialects.get("openai-responses").read_request(Inbound("/v1/responses", "", headers or {}, body)), headers or {}
 
