@@ -12,7 +12,7 @@ run: ## Set everything up and serve (ARGS="--no-browser" and other options of `m
 test: ## Set everything up and run all tests (ARGS="tests/gateway -k stream" runs some)
 	@exec scripts/test.sh $(ARGS)
 
-test-agents: ## Let real coding agents work on a collection (fetches about 700 MB from npm, once)
+test-agents: ## Let real coding agents work on a collection (fetches about 900 MB from npm, once)
 	@exec scripts/test-agents.sh $(ARGS)
 
 check: ## Every check that a change must pass (QUICK=1 leaves out the slow ones)

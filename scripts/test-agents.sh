@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs real coding agents (Claude Code, Codex) on a collection in route mode. Fetches them from npm, once: about 700 MB in the user's cache folder.
+# Runs real coding agents (Claude Code, Codex, pi) on a collection in route mode. Fetches them from npm, once: about 900 MB in the user's cache folder.
 set -eu
 cd "$(dirname "$0")/.."
 LOCK=requirements-dev.lock . scripts/setup.sh
