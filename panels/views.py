@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from panels.turn import Turn
 from wire import dialects, model_list
 from wire.dialects import Inbound
 from wire.errors import CallerError
-from wire.jsontext import parse_body
+from wire.jsontext import LARGE_BYTES, parse_body
 from wire.model_list import Listing
 
 
@@ -60,11 +61,15 @@ class AskView(GatewayView):
         if "model=" in request.META["QUERY_STRING"]:
             raise CallerError("invalid_request", "The model is named in the body; a model in the query string is refused.", field="model")
         began = time.monotonic()
-        inbound = Inbound(request.path, request.META["QUERY_STRING"], request.lower_headers, parse_body(await request.read_body()))
+        body = await request.read_body()
+        # A large body takes its time, which nobody else's call should wait for.
+        is_large = len(body) > LARGE_BYTES
+        value = await asyncio.to_thread(parse_body, body) if is_large else parse_body(body)
+        inbound = Inbound(request.path, request.META["QUERY_STRING"], request.lower_headers, value)
         gateway: Gateway = request.gateway
         if earlier := self.dialect.refers_to(inbound):
             inbound = replace(inbound, earlier=await stored.load(gateway, caller, earlier))
-        asked = self.dialect.read_request(inbound)
+        asked = await asyncio.to_thread(self.dialect.read_request, inbound) if is_large else self.dialect.read_request(inbound)
         turn = Turn(gateway, self.dialect, caller, asked, request.snapshot, request.request_id, request.out, began, request.lower_headers)
         request.turn = turn
         await serve(turn)

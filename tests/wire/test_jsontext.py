@@ -48,6 +48,27 @@ def test_brackets_inside_strings_are_no_depth() -> None:
     assert len(parse_body(b"[" + b"[]," * 5000 + b"[]]")) == 5001
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b'{"a": "' + b'\\"' * 1_000_000, b'{"a": "' + b'\\"' * 1_000_000 + b"\\", b'{"a": ' + b'"' * 2_000_001, b"[" + b"[]," * 700_000 + b"[}", b"[" * 2_000_000],
+    ids=["quotes in an open string", "and half an escape", "quotes", "flat lists", "open lists"],
+)
+def test_what_is_no_json_is_refused_in_time_that_grows_as_its_length(body: bytes) -> None:
+    """A look at each quote's own rest of these would take hours."""
+    with pytest.raises(CallerError):
+        parse_body(body)
+    with pytest.raises(ValueError):  # noqa: PT011 - any of them says the same
+        parse_upstream(body)
+
+
+def test_depth_is_told_the_same_by_few_and_by_many_brackets() -> None:
+    for around in (b"", b"[]," * 10_000):
+        just = b"[" + around + b"[" * (MAX_DEPTH - 1) + b"]" * (MAX_DEPTH - 1) + b"]"
+        assert parse_body(just)
+        with pytest.raises(CallerError, match="levels deep"):
+            parse_body(b"[" + just + b"]")
+
+
 def test_lone_surrogates_become_the_replacement_character() -> None:
     assert parse_body(b'{"\\ud800k": "a\\udfffb", "l": ["\\ud83d\\ude42"]}') == {"\ufffdk": "a\ufffdb", "l": ["🙂"]}
 
