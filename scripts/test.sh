@@ -29,7 +29,10 @@ run() { # a title, then a command: shows its output, keeps its closing lines
 if [ "${QUICK:-}" = 1 ]; then
     set -- -m "not browser and not soak and not model" --ignore tests/test_soak_short.py "$@"
 fi
-run "SQLite" .venv/bin/python -m pytest "$@"
+# Most tests wait for servers, so a few processes more than cores pay. 0 runs them in one, as debuggers want it.
+spread="-n ${BENCH_TEST_WORKERS:-3} --dist loadfile"
+# shellcheck disable=SC2086
+run "SQLite" .venv/bin/python -m pytest $spread "$@"
 [ "$code" = 0 ] || failed=1
 
 if [ "${QUICK:-}" != 1 ] && [ "${BENCH_TEST_ONCE:-}" != 1 ]; then
@@ -37,7 +40,7 @@ if [ "${QUICK:-}" != 1 ] && [ "${BENCH_TEST_ONCE:-}" != 1 ]; then
     if [ $# -gt 0 ]; then again="$*"; else again="tests/access tests/catalog tests/health tests/panels tests/gateway tests/benchwarmers"; fi
     # shellcheck disable=SC2086
     run "PostgreSQL and Redis" env ${given_database:+DATABASE_URL="$given_database"} ${given_redis:+REDIS_URL="$given_redis"} \
-        .venv/bin/python scripts/services.py .venv/bin/python -m pytest -m "not browser" $again
+        .venv/bin/python scripts/services.py .venv/bin/python -m pytest $spread -m "not browser" $again
     if [ "$code" = 75 ]; then
         echo "   PostgreSQL is not installed: skipped." | tee -a "$closing"
     elif [ "$code" != 0 ]; then
