@@ -28,6 +28,9 @@ from wire import dialects
 from wire.conversation import Part, Request
 from wire.errors import CallerError
 
+# A conversation of so many messages takes its time to be looked through, which nobody else's call should wait for.
+LONG = 5_000
+
 
 async def route(turn: Turn, target: Target) -> None:
     """Serves one turn of a conversation.
@@ -43,7 +46,8 @@ async def route(turn: Turn, target: Target) -> None:
     if not members:
         raise CallerError("invalid_request", f"The collection {collection.name!r} has no members that could take the turn.", field="model")
     scope = memory.scope_of(turn.caller, collection.name)
-    trail = memory.trail_of(turn.request, turn.headers_in, scope)
+    is_long = len(turn.request.messages) > LONG
+    trail = await asyncio.to_thread(memory.trail_of, turn.request, turn.headers_in, scope) if is_long else memory.trail_of(turn.request, turn.headers_in, scope)
     now = datetime.now(UTC)
     known = await turn.gateway.known(trail.digests, now)
     pinned = memory.pinned(trail, known)

@@ -165,6 +165,7 @@ class Single:
                 except UpstreamError as error:
                     self.failed(attempt, error)
                     if attempt.first is not None:
+                        stream.stop()
                         await self.broken(writer, attempt)
                         return
                     if self.is_callers_own(error):
@@ -181,6 +182,7 @@ class Single:
                 reply = Reply(parts, attempt.stop, attempt.finish, attempt.usage, raw=writer.whole)
                 answer = Answer(self.answer_id, turn.request.model, int(self.plan.asked_at.timestamp()), reply, attempt.final_usage(), request=turn.request)
                 await self.succeeded(attempt, parts, answer)
+                stream.stop()
                 await out.write(data)
                 await out.end()
                 return
@@ -188,6 +190,7 @@ class Single:
             self.finish(None)
             if not out.started:
                 raise nobody
+            stream.stop()
             await out.write(writer.error(nobody))
             await out.end()
         finally:

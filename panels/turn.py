@@ -83,6 +83,7 @@ class Stream:
         self.turn, self.writer, self.out = turn, writer, turn.out
         self.timer: asyncio.TimerHandle | None = None
         self.task: asyncio.Task[None] | None = None
+        self.stopped = False
 
     async def begin(self, **more: str) -> None:
         headers = [*self.turn.headers(**more), ("cache-control", "no-cache"), ("x-accel-buffering", "no")]
@@ -98,8 +99,13 @@ class Stream:
             self.task = asyncio.get_running_loop().create_task(self.begin_and_say())
 
     async def begin_and_say(self) -> None:
-        await self.begin()
-        await self.out.write(self.writer.keepalive())
+        if not self.out.started and not self.stopped:  # an answer may have come in the moment this was due
+            await self.begin()
+            await self.keep_alive()
+
+    async def keep_alive(self) -> None:
+        if not self.stopped:
+            await self.out.write(self.writer.keepalive())
 
     def watch(self) -> None:
         """One timer a stream that looks now and then, instead of one a chunk."""
@@ -108,11 +114,14 @@ class Stream:
         self.timer = asyncio.get_running_loop().call_later(settings.KEEPALIVE_S / 2, self.look)
 
     def look(self) -> None:
-        if time.monotonic() - self.out.last_write >= settings.KEEPALIVE_S / 2:
-            self.task = asyncio.get_running_loop().create_task(self.out.write(self.writer.keepalive()))
+        # A reader who is so slow that the last one still waits needs no other.
+        if time.monotonic() - self.out.last_write >= settings.KEEPALIVE_S / 2 and (self.task is None or self.task.done()):
+            self.task = asyncio.get_running_loop().create_task(self.keep_alive())
         self.watch()
 
     def stop(self) -> None:
+        """Nothing more by itself: what is written from here on is the end."""
+        self.stopped = True
         if self.timer:
             self.timer.cancel()
         self.timer = None
