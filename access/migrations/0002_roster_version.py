@@ -9,10 +9,7 @@ MOVE = "INSERT INTO access_rosterversion (id, version) VALUES (1, 1) ON CONFLICT
 def create(apps, schema_editor):
     run = schema_editor.execute
     if schema_editor.connection.vendor == "postgresql":
-        run(
-            "CREATE OR REPLACE FUNCTION access_move_roster_version() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN {MOVE}; RETURN NULL; END $$"
-        )
+        run(f"CREATE OR REPLACE FUNCTION access_move_roster_version() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {MOVE}; RETURN NULL; END $$")
     for table in TABLES:
         for verb in ("INSERT", "UPDATE", "DELETE"):
             name = f"{table}_moves_roster_{verb.lower()}"
