@@ -78,6 +78,16 @@ class ToolResult:
     name: str = ""
     extra: Mapping[str, Any] | None = None
 
+    @property
+    def told(self) -> tuple[Part, ...]:
+        """Its parts for a format that has no mark for a call that failed: the words say so."""
+        if not self.is_error or any(isinstance(p, Text) and "error" in p.text[:100].lower() for p in self.parts):
+            return self.parts
+        first = self.parts[0] if self.parts else None
+        if isinstance(first, Text):
+            return (Text(f"Error: {first.text}"), *self.parts[1:])
+        return (Text("Error."), *self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

@@ -452,8 +452,11 @@ def thinking_out(request: Request, model: Wants, dropped: Dropped) -> Json | Non
             return {"thinkingBudget": LEAST_PRO_BUDGET if model.pro else 0}
         budget = asked.budget or BUDGETS.get(effort)
         return {"includeThoughts": True, **({"thinkingBudget": budget} if budget else {})}
+    if off and not (model.flash or model.pro):
+        dropped.say("reasoning_effort", "reasoning", "thinking", "think", "output_config")  # of an unknown model nobody knows how little it may think
+        return None
     if off:
-        return {"thinkingLevel": "minimal" if model.flash else "low"} if model.flash or model.pro else None
+        return {"thinkingLevel": "minimal" if model.flash else "low"}
     if not effort and asked.budget:
         effort = "low" if asked.budget <= BUDGETS["low"] else "medium" if asked.budget <= BUDGETS["medium"] else "high"
     level = LEVELS.get(effort, "")

@@ -95,7 +95,7 @@ def write_message(message: Message, names: dict[str, str]) -> list[dict[str, Any
 
 
 def write_result(part: ToolResult, name: str) -> dict[str, Any]:
-    result: dict[str, Any] = {"role": "tool", "content": text_of(part.parts)}
+    result: dict[str, Any] = {"role": "tool", "content": text_of(part.told)}
     if name:
         result["tool_name"] = name
     if part.call_id:

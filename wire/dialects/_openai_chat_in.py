@@ -32,6 +32,21 @@ DATA_URL = re.compile(r"data:([^;,]*)((?:;[^;,]*)*?);base64,(.*)", re.S)
 MEDIA_TYPES = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png"}
 
 
+# What is understood here, or means nothing to an answer: all else that a provider of another format is asked without is named as dropped.
+UNDERSTOOD = frozenset(
+    {
+        *("model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p", "top_k", "seed", "stop", "n"),
+        *("presence_penalty", "frequency_penalty", "response_format", "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort"),
+        *("user", "metadata", "store", "safety_identifier", "prompt_cache_key"),
+    }
+)
+
+
+def read_unread(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields that nothing was understood of, by name."""
+    return tuple([n[:60] for n, value in body.items() if n not in UNDERSTOOD and value not in (None, False) and n.isprintable() and n.isascii()])
+
+
 def read_message(value: Any, path: str) -> Message:
     message = obj(value, path)
     if "role" not in message:

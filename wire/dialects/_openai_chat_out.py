@@ -12,6 +12,7 @@ from wire.conversation import (
     Image,
     Message,
     Part,
+    Reasoning,
     Refusal,
     Request,
     Role,
@@ -24,6 +25,11 @@ from wire.conversation import (
 )
 from wire.errors import CallerError
 from wire.hosted import callers_tools
+
+# What a budget of tokens is in words.
+EFFORTS = ((2048, "low"), (8192, "medium"))
+# What a wish to think, or not to, is called in the formats that know one which this one has no word for.
+WISHES = ("thinking", "think", "generationConfig", "reasoning")
 
 
 def write_body(request: Request) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -41,7 +47,9 @@ def write_body(request: Request) -> tuple[dict[str, Any], tuple[str, ...]]:
     body: dict[str, Any] = {"messages": write_messages(request.messages, names)}
     if request.output_limit is not None:
         body["max_tokens"] = request.output_limit
-    s = request.sampling
+    s, effort = request.sampling, write_effort(request.reasoning)
+    if request.reasoning and not effort:
+        dropped = (*dropped, next((n for n in WISHES if n in (request.raw or {})), WISHES[0]))
     for field, value in (
         ("temperature", s.temperature),
         ("top_p", s.top_p),
@@ -50,7 +58,7 @@ def write_body(request: Request) -> tuple[dict[str, Any], tuple[str, ...]]:
         ("frequency_penalty", s.frequency_penalty),
         ("parallel_tool_calls", request.parallel_tool_calls),
         ("tool_choice", write_choice(choice)),
-        ("reasoning_effort", request.reasoning.effort if request.reasoning and request.reasoning.effort else None),
+        ("reasoning_effort", effort or None),
     ):
         if value is not None:
             body[field] = value
@@ -67,6 +75,13 @@ def write_body(request: Request) -> tuple[dict[str, Any], tuple[str, ...]]:
     if tools:
         body["tools"] = [write_tool(replace(t, name=names.get(t.name, t.name))) for t in tools]
     return body, dropped if s.top_k is None else (*dropped, "top_k")
+
+
+def write_effort(wish: Reasoning | None) -> str:
+    """How hard to think, in this format's one word for it."""
+    if wish is None or wish.effort or not wish.budget:
+        return wish.effort if wish else ""
+    return next((word for most, word in EFFORTS if wish.budget <= most), "high")
 
 
 def write_choice(choice: ToolChoice | None) -> Any:
@@ -99,7 +114,7 @@ def write_messages(messages: Iterable[Message], names: Mapping[str, str]) -> lis
     for message in messages:
         for result in (p for p in message.parts if isinstance(p, ToolResult)):
             pictures = [write_part(p) for p in result.parts if isinstance(p, Image | File)]
-            said = text_of(result.parts) or ("The result is shown in the next message." if pictures else "")
+            said = text_of(result.told) or ("The result is shown in the next message." if pictures else "")
             out.append({"role": "tool", "tool_call_id": result.call_id, "content": said})
             shown += pictures
         rest = tuple(p for p in message.parts if not isinstance(p, ToolResult))

@@ -79,6 +79,8 @@ def write_body(request: Request, system_role: str, own: bool) -> tuple[dict[str,
         )
         if value is not None and value != ()
     ]
+    if request.reasoning and not reasoning:
+        unsaid.append(as_written(request, "reasoning", "reasoning_effort", "thinking", "think", "generationConfig"))
     return body, (*dropped, *unsaid)
 
 
@@ -161,9 +163,9 @@ def write_items(messages: Iterable[Message], known: Mapping[str, Shown], system_
 
 def result_out(result: ToolResult) -> Any:
     """A tool's output: text where it is only that."""
-    if all(isinstance(p, Text) for p in result.parts):
-        return "".join(p.text for p in result.parts if isinstance(p, Text))
-    return [part_out(p, False) for p in result.parts]
+    if all(isinstance(p, Text) for p in result.told):
+        return "".join(p.text for p in result.told if isinstance(p, Text))
+    return [part_out(p, False) for p in result.told]
 
 
 def part_out(part: Part, assistant: bool) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from wire.dialects._openai_chat_in import (
     read_message,
     read_sampling,
     read_tools,
+    read_unread,
 )
 from wire.dialects._openai_chat_out import message_out, whole_choice, write_body
 from wire.dialects._openai_chat_reply import FINISHES, STOPS, error_inside, error_out, reply_parts, usage_in, usage_out
@@ -69,6 +70,7 @@ class OpenAIChat(Dialect):
             parallel_tool_calls=optional_bool(body, "parallel_tool_calls"),
             choices=optional_int(body, "n", least=1, most=128) or 1,
             raw=body,
+            unread=read_unread(body),
             marks=tuple([f"prompt_cache_key:{mark}" for mark in (optional_text(body, "prompt_cache_key"),) if mark]),
             usage_wanted=stream_options is not None and bool(optional_bool(obj(stream_options, "stream_options"), "include_usage", "stream_options.")),
         )
