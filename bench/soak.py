@@ -308,6 +308,7 @@ class Soak:
     async def end_in_order(self) -> list[str]:
         wrong = []
         for serve in self.serves:
+            await serve.until_ready()  # one that was killed a moment ago must have learned to stop before it is asked to
             code = await asyncio.to_thread(serve.end)
             if code != 0:
                 wrong.append(f"{serve.name} ended with {code} when asked to stop")

@@ -11,6 +11,7 @@ import ipaddress
 import os
 import secrets
 import sys
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment
@@ -311,7 +312,9 @@ DATABASES = {"default": database()}
 REDIS_URL = env_str("REDIS_URL")
 
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "static-root"
+STATIC_ROOT = BASE_DIR / "static-root"  # filled by collectstatic in an image; empty in a checkout, where files are found in place
+with suppress(OSError):
+    STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -346,6 +349,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_METADATA_CLASS": None,  # OPTIONS would describe views to whoever asks; /bench/schema describes them to those who may ask
     "EXCEPTION_HANDLER": "access.problems.handler",
     "UNAUTHENTICATED_USER": None,
 }

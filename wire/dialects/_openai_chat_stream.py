@@ -176,7 +176,7 @@ class ChatWriter(StreamWriter):
         body = {**raw, **self.head}
         body.pop("usage", None)
         choices = raw["choices"]
-        if not choices:
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             # A chunk of usage only is held back; one that says something else (a content filter's result) goes on.
             return self.write({**body, "choices": []}) if raw.keys() - STREAM_FIELDS else b""
         choice = choices[0]
