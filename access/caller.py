@@ -58,7 +58,8 @@ class Caller:
         """By alias, or by a prefix that ends in `*`; matched with case."""
         if self.collections is None and self.models is None:
             return True
-        return any(alias == rule or (rule.endswith("*") and alias.startswith(rule[:-1])) for rule in self.models or ())
+        is_plain = ".." not in alias.split("/")  # such a name looks as if it led out of the prefix: it must be named whole
+        return any(alias == rule or (is_plain and rule.endswith("*") and alias.startswith(rule[:-1])) for rule in self.models or ())
 
 
 LOOPBACK = Caller(kind="loopback", judge="local", scopes=frozenset({"ask", "judge"}))

@@ -43,6 +43,7 @@ log = logging.getLogger("bench.entry")
 LOG_CALLS = settings.LOG_LEVEL in ("DEBUG", "INFO")
 SECURITY = [(k.lower().encode(), v.encode()) for k, v in API_HEADERS.items()]
 EXPOSED = b"x-request-id, x-bench-panel, x-bench-overhead-ms, x-bench-model, x-bench-call, x-bench-attempts, x-bench-dropped, retry-after, mcp-session-id"
+OVERHEAD = "x-bench-overhead-ms"
 SCRIPT_NAME = settings.FORCE_SCRIPT_NAME or ""
 
 
@@ -126,10 +127,11 @@ def meta_of(scope: Scope) -> dict[str, Any]:
 class Outgoing:
     """The way back to one caller."""
 
-    __slots__ = ("extra", "head", "last_write", "send", "started", "status")
+    __slots__ = ("began", "extra", "head", "last_write", "send", "started", "status")
 
     def __init__(self, send: Send, head: bool, extra: list[tuple[bytes, bytes]]) -> None:
         self.send, self.head, self.extra = send, head, extra
+        self.began = time.monotonic()
         self.started = False
         self.status = 0
         self.last_write = 0.0
@@ -137,6 +139,8 @@ class Outgoing:
     async def start(self, status: int, headers: Sequence[tuple[str, str]], content_type: str) -> None:
         self.started, self.status, self.last_write = True, status, time.monotonic()
         raw = [(b"content-type", content_type.encode()), *[(k.encode(), v.encode("latin-1", "replace")) for k, v in headers], *self.extra, *SECURITY]
+        if not headers or headers[0][0] != OVERHEAD:  # a turn tells its own, without the time that its providers took
+            raw.append((OVERHEAD.encode(), b"%.2f" % ((self.last_write - self.began) * 1000)))
         await self.send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def write(self, data: bytes) -> None:

@@ -49,6 +49,7 @@ class SeatResult:
     message: str = ""
     retry_after_s: float | None = None
     rest: str = ""  # of a seat skipped because it rests: limit, key or overload
+    dropped: tuple[str, ...] = ()  # fields of the request that its provider was not sent
 
     @property
     def answered(self) -> bool:
@@ -74,6 +75,7 @@ def result_of(seat: Seat, attempt: Attempt) -> SeatResult:
         code=attempt.code,
         message=attempt.error,
         retry_after_s=attempt.retry_after_s,
+        dropped=attempt.dropped,
     )
 
 

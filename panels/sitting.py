@@ -19,7 +19,7 @@ from panels.convene import convene, order_for, permitted
 from panels.outcome import SeatResult
 from panels.plan import Plan, Seat, Target
 from panels.seating import Place
-from panels.turn import Stream, Turn, reserve, upstream_time
+from panels.turn import Stream, Turn, names_for_header, reserve, upstream_time
 from wire.conversation import Chunk, Reply, Request, Stop, Text
 from wire.dialects import Answer
 from wire.errors import CallerError, UpstreamError
@@ -208,7 +208,8 @@ class Sitting:
             await self.turn.out.write(last)
             await self.turn.out.end()
             return
-        await self.turn.reply(self.turn.dialect.write_reply(answer))
+        dropped = list(dict.fromkeys([name for r in self.results for name in r.dropped]))
+        await self.turn.reply(self.turn.dialect.write_reply(answer), **({"x_bench_dropped": names_for_header(dropped)} if dropped else {}))
 
     def text(self) -> str:
         seats = [r for r in self.results if r.seat != "merger"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from panels.snapshot import Snapshot
 from wire.conversation import Request
 from wire.dialects import Dialect, StreamWriter
 from wire.errors import CallerError
+
+UNFIT_FOR_HEADER = re.compile(r"[^A-Za-z0-9_.:\[\]$/ -]")
 
 
 class Out(Protocol):
@@ -65,6 +68,11 @@ class Turn:
 
     async def reply(self, body: dict[str, Any], **more: str) -> None:
         await self.out.whole(200, self.headers(**more), body)
+
+
+def names_for_header(names: Sequence[str]) -> str:
+    """Names out of a caller's own body as one header's value: only what a header may hold, and not without end."""
+    return ", ".join([UNFIT_FOR_HEADER.sub("_", name)[:80] for name in names[:50]])
 
 
 @contextmanager
