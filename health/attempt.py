@@ -297,6 +297,8 @@ class Attempt:
                 self.code = error.code = "upstream_truncated"
         else:
             self.status = STATUSES.get(error.code, "error")
+            if error.http_status and error.http_status >= 400 and (self.http_status or 0) < 400:
+                self.http_status = error.http_status  # an error inside a 200: what it says of itself is the truth
         return error
 
     # ------------------------------------------------------------------ afterwards

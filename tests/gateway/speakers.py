@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 from tests.http import Reply, Stream, events_of
 from tests.live import Bench
@@ -219,7 +220,7 @@ MESSAGES = Speaker(
 )
 GEMINI = Speaker(
     "gemini",
-    path=lambda model, stream: f"/v1beta/models/{model}:{'streamGenerateContent?alt=sse' if stream else 'generateContent'}",
+    path=lambda model, stream: f"/v1beta/models/{quote(model, safe='/:')}:{'streamGenerateContent?alt=sse' if stream else 'generateContent'}",
     body=lambda model, stream: {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
     tools={"tools": [{"functionDeclarations": [FUNCTION]}]},
     no_tools={"tools": []},
@@ -231,7 +232,10 @@ GEMINI = Speaker(
     several={"generationConfig": {"candidateCount": 2}},
 )
 ARRAY = replace(
-    GEMINI, name="gemini array", path=lambda model, stream: f"/v1beta/models/{model}:{'streamGenerateContent' if stream else 'generateContent'}", alive=(b"\n",)
+    GEMINI,
+    name="gemini array",
+    path=lambda model, stream: f"/v1beta/models/{quote(model, safe='/:')}:{'streamGenerateContent' if stream else 'generateContent'}",
+    alive=(b"\n",),
 )
 OLLAMA = Speaker(
     "ollama",
