@@ -91,15 +91,6 @@ class KeptView(GatewayView):
         await request.out.whole(200, [], body)
 
 
-class LaterView(GatewayView):
-    """A path of the contract whose feature is not built yet: it says so, and nothing else."""
-
-    feature = ""
-
-    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
-        raise CallerError("not_implemented", f"{self.feature} is not here yet. POST /v1/chat/completions answers in OpenAI's chat format.", status=501)
-
-
 # ------------------------------------------------------------------ what can be asked
 
 
@@ -187,10 +178,6 @@ class OllamaVersionView(GatewayView):
 
 
 # ------------------------------------------------------------------ which view answers a path
-
-
-def later(name: str) -> type[LaterView]:
-    return type(f"Later{''.join(c for c in name if c.isalnum())}", (LaterView,), {"feature": name})
 
 
 def view_of(dialect: dialects.Dialect, route: dialects.Route) -> type[GatewayView]:
