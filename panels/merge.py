@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from django.template import engines
 from django.template.loader import get_template
 
 from panels.outcome import SeatResult
 from panels.plan import Plan
+from panels.prompts import filled
 from wire.conversation import Message, Request, Role, Text
 
 TEMPLATE = "panels/merge.txt"
@@ -29,7 +29,7 @@ def label(index: int) -> str:
 def instructions(answers: Sequence[SeatResult], question: str, own: str | None) -> str:
     """What the merger is told. `own` is a collection's own prompt; the variables are the same.
 
-    Shape: template variables `answers` (each with `label`, `text` and whether it is `cut_off`), `count`, `question`.
+    Shape: template variables `answers` (each with `label`, `text` and whether it is `cut_off`), `count`, `question`. Errors: PromptError.
     """
     context = {
         "answers": [{"label": label(i), "text": r.text.strip(), "cut_off": r.status != "ok"} for i, r in enumerate(answers)],
@@ -37,7 +37,7 @@ def instructions(answers: Sequence[SeatResult], question: str, own: str | None) 
         "question": question,
     }
     if own:
-        return str(engines["django"].from_string("{% autoescape off %}" + own + "{% endautoescape %}").render(context))
+        return filled(own, context)
     return str(get_template(TEMPLATE).render(context))
 
 

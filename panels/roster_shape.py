@@ -8,6 +8,7 @@ from typing import Any
 
 from catalog import base_urls, facts, limits, names, providers, quirks
 from catalog.shape import ShapeError, kind_of, nearest, truth, whole
+from panels import prompts
 from panels.roster_text import Marked, Problem, RosterError
 
 MOST_SEATS = 100
@@ -43,6 +44,15 @@ def kind(value: Any, field: str) -> str:
 
 def base_url(value: Any, field: str) -> str:
     return base_urls.check_base_url(text_of(base_urls.LONGEST)(value, field), field)
+
+
+def merge_prompt(value: Any, field: str) -> str:
+    text = text_of(100_000)(value, field)
+    try:
+        prompts.check(text)
+    except prompts.PromptError as error:
+        raise ShapeError(field, str(error)) from None
+    return text
 
 
 def picking(value: Any, field: str) -> str:
@@ -108,7 +118,7 @@ COLLECTION: dict[str, Field] = {
     "failover_on_refusal": Field(truth, False),
     "shadow_share": Field(share, 0.0),
     "keep_text": Field(truth, None),
-    "merge_prompt": Field(text_of(100_000), None),
+    "merge_prompt": Field(merge_prompt, None),
 }
 
 

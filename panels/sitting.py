@@ -18,6 +18,7 @@ from panels import asks, merge, outcome, plan, record, stored
 from panels.convene import convene, order_for, permitted
 from panels.outcome import SeatResult
 from panels.plan import Plan, Seat, Target
+from panels.prompts import PromptError
 from panels.seating import Place
 from panels.turn import Stream, Turn, names_for_header, reserve, upstream_time
 from wire.conversation import Chunk, Reply, Request, Stop, Text
@@ -129,7 +130,11 @@ class Sitting:
             await self.side_by_side("" if len(self.results) == 1 else "only one seat answered, so there was nothing to merge")
             return
         self.merge_order = [r.call for r in answers]
-        request = merge.merge_request(self.plan, answers, self.plan.collection.merge_prompt)
+        try:
+            request = merge.merge_request(self.plan, answers, self.plan.collection.merge_prompt)
+        except PromptError as error:
+            await self.side_by_side(f"unmerged: the collection's merge_prompt {error}".rstrip("."))
+            return
         for model in mergers(self.turn, self.plan):
             result, wrote = await self.ask_merger(model, request)
             if result.answered and result.status in ("ok", "truncated"):
