@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+from unicodedata import normalize
 from urllib.parse import urlsplit
 
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -118,7 +119,8 @@ def check_ip(ip: str | IP, named: bool) -> None:
 
 def literal(host: str) -> IP | None:
     """Reads a host as an IP address in any spelling that resolvers take (2130706433, 0x7f.1, 0177.0.0.1), None where it is a name."""
-    bare = host.strip("[]").rstrip(".").lower()
+    # What connects may read wide digits and other full stops as plain ones.
+    bare = normalize("NFKC", host).replace("\u3002", ".").strip("[]").rstrip(".").lower()
     try:
         return plain_ip(bare)
     except ValueError:
@@ -133,7 +135,7 @@ def literal(host: str) -> IP | None:
 
 def check_host(host: str, named: bool) -> None:
     """Checks what can be told of a host without asking a resolver. Errors: AddressRefused."""
-    name = host.rstrip(".").lower()
+    name = normalize("NFKC", host).replace("\u3002", ".").rstrip(".").lower()
     if name in METADATA_NAMES:
         raise AddressRefused("It is a cloud metadata name, which is never called.")
     if (address := literal(host)) is not None:

@@ -20,7 +20,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from django.conf import settings
 
-from catalog.addresses import AddressRefused, check_ip
+from catalog.addresses import AddressRefused, check_host, check_ip
 from wire.errors import Garbage, TimedOut, Truncated, Unreachable
 
 CONNECT_S = 10.0
@@ -139,11 +139,11 @@ class Upstream:
         Errors: Unreachable, TimedOut; AddressRefused becomes Unreachable. An error status is an answer, not an error, here.
         """
         assert self.session is not None
-        refuse_literal(url)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=idle_s)
         made: list[bool] = []
         token = MADE.set(made)
         try:
+            refuse_literal(url)
             for again in (False, True):
                 try:
                     response = await self.session.post(url, data=body, headers=headers, timeout=timeout, allow_redirects=False, proxy=proxy_for(url))
@@ -171,14 +171,8 @@ class Upstream:
 
 @lru_cache(maxsize=4096)
 def refuse_literal(url: str) -> None:
-    """A host that is written as an address goes past the resolver, so it is checked here."""
-    host = urlsplit(url).hostname or ""
-    if host[-1:].isdigit() or ":" in host:
-        try:
-            ip = ipaddress.ip_address(host)
-        except ValueError:
-            return
-        check_ip(ip, named=True)
+    """A host that is written as an address, in whatever spelling, goes past the resolver, so it is checked here."""
+    check_host(urlsplit(url).hostname or "", named=True)
 
 
 def proxy_for(url: str) -> str | None:

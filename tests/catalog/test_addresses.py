@@ -238,3 +238,11 @@ def test_every_address_is_public_own_or_refused(ip: object) -> None:
         assert is_public(text)
     except AddressRefused:
         assert not is_public(text)
+
+
+@pytest.mark.parametrize(
+    "host", ["１６９.254.169.254", "169。254。169。254", "169．254．169．254", "１６９。２５４。１６９。２５４", "ⓜetadata", "metadata。google。internal"]
+)
+def test_what_connecting_reads_as_plain_is_checked_as_plain(host: str) -> None:
+    with pytest.raises(AddressRefused):
+        check_host(host, named=True)
