@@ -19,7 +19,7 @@ from panels.convene import convene, order_for, permitted
 from panels.outcome import SeatResult
 from panels.plan import Plan, Seat, Target
 from panels.prompts import PromptError
-from panels.seating import Place
+from panels.seating import Hindrance, Place, hindrance
 from panels.turn import Stream, Turn, names_for_header, reserve, upstream_time
 from wire.conversation import Chunk, Reply, Request, Stop, Text
 from wire.dialects import Answer
@@ -136,6 +136,9 @@ class Sitting:
             await self.side_by_side(f"unmerged: the collection's merge_prompt {error}".rstrip("."))
             return
         for model in mergers(self.turn, self.plan):
+            if hindered := hindrance(model, request, request_tokens(request), None):
+                self.skip_merger(model, hindered)
+                continue
             result, wrote = await self.ask_merger(model, request)
             if result.answered and result.status in ("ok", "truncated"):
                 self.merged_text = result.text.strip()
@@ -144,6 +147,12 @@ class Sitting:
             if wrote:
                 break  # half a merged answer has been read: another would contradict it
         await self.side_by_side("unmerged: no merger answered")
+
+    def skip_merger(self, model: Model, hindered: Hindrance) -> None:
+        """All answers together may be more than a model holds that held the question."""
+        seat = Seat(new_id("call"), len(self.results), Place(model.alias, model, "merger"))
+        self.results.append(result := outcome.skipped(seat, hindered))
+        self.turn.gateway.writer.record({"seats": [record.seat_row(self.plan.panel, result)]})
 
     async def ask_merger(self, model: Model, request: Request) -> tuple[SeatResult, bool]:
         """Lets one merger write. Shape: its seat, and whether the caller has read any of it."""

@@ -140,3 +140,16 @@ def test_a_prompt_that_fails_on_what_was_answered_leaves_the_answers_side_by_sid
     assert "alpha" in answer.content
     assert "beta" in answer.content
     assert not bench.fake.calls_to(writer)
+
+
+def test_a_merger_that_does_not_hold_all_answers_is_passed_over(bench: Bench) -> None:
+    one, two = bench.model("one", reply("alpha " * 300)), bench.model("two", reply("beta " * 300))
+    small, large = bench.model("small", facts={"context_window": 700}), bench.model("large", reply("merged"), facts={"context_window": 100_000})
+    answer = bench.ask(f"{bench.collection([one, two], mergers=[small, large])}:merged")
+    assert "merged" in answer.content
+    assert not bench.fake.calls_to(small)
+    told = answer.json["bench"]
+    seats = check_bench(told)
+    assert [(s["model"], s["status"]) for s in seats if s["seat"] == "merger"] == [(small, "skipped"), (large, "ok")]
+    kept = bench.live.api("GET", f"panels/{told['panel']}")["seats"]
+    assert [(s["model"], s["status"]) for s in kept if s["seat"] == "merger"] == [(small, "skipped"), (large, "ok")]
