@@ -61,7 +61,7 @@ struct connection {
     int mark_part;
     char mark_kind, mark[40];
     size_t mark_used;
-    int seen_first, seen_crossed, seen_done, seen_incomplete, done_part, quoted_used;
+    int seen_first, seen_crossed, seen_done, seen_incomplete, done_part, stop_part, quoted_used;
     char quoted[24];
     int id_part; /* 0 looking, 1 reading, 2 found */
     uint64_t id_hash;
@@ -143,9 +143,9 @@ static void mark_found(struct connection *c, int64_t now) {
     c->last_chunk = now;
 }
 
-/* Looks for t=…; q=…; "id": "…" "status": "…" and [DONE], byte by byte, since a relay may cut anywhere. */
+/* Looks for t=…; q=…; "id": "…" "status": "…" and the end ([DONE], or Messages' "message_stop"), byte by byte, since a relay may cut anywhere. */
 static void look(struct connection *c, const char *data, size_t length, int64_t now) {
-    static const char done[] = "[DONE]";
+    static const char done[] = "[DONE]", stop[] = "\"message_stop\"";
     for (size_t i = 0; i < length; i++) {
         char byte = data[i];
         if (c->mark_part == 2 && ((byte >= '0' && byte <= '9') || byte == '.') && c->mark_used < sizeof c->mark - 1)
@@ -167,6 +167,11 @@ static void look(struct connection *c, const char *data, size_t length, int64_t 
         if (c->done_part == 6) {
             c->seen_done = 1;
             c->done_part = 0;
+        }
+        c->stop_part = byte == stop[c->stop_part] ? c->stop_part + 1 : byte == '"';
+        if (c->stop_part == (int)sizeof stop - 1) {
+            c->seen_done = 1;
+            c->stop_part = 0;
         }
 
         if (c->id_part == 2 && !want.panels)
@@ -314,7 +319,7 @@ static void begin(struct connection *c, int64_t due, int64_t now) {
     c->began = now;
     c->last_chunk = c->last_mark = 0;
     c->head_used = c->line_used = c->mark_used = 0;
-    c->mark_part = c->seen_first = c->seen_crossed = c->seen_done = c->seen_incomplete = c->done_part = c->quoted_used = c->id_part = c->chunk_part = c->status = 0;
+    c->mark_part = c->seen_first = c->seen_crossed = c->seen_done = c->seen_incomplete = c->done_part = c->stop_part = c->quoted_used = c->id_part = c->chunk_part = c->status = 0;
     c->must_close = 0;
     active++;
     sent++;

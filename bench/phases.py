@@ -145,6 +145,7 @@ class Bench:
 
 STREAM = "fake-l500-n20-d250"  # a model's pace: first word after half a second, four chunks a second, five seconds
 STREAM_GAP_MS = 250
+FAST_STREAM = "fake-l0-n100-d20"
 SEAT = "fake-l2000"
 SEAT_MS = 2000
 
@@ -160,6 +161,15 @@ def paced_load(seconds: float, rate: int) -> Load:
 
 def stream_load(count: int) -> Load:
     return Load("streams", count, ("-s", "-n", "1", "-r", "3000", "-g", str(STREAM_GAP_MS), "-T", "120"), STREAM, 200)
+
+
+def translated_loads(rounds: int) -> list[Load]:
+    """The same stream passed through (chat in, chat out) and translated (Messages in, chat out), a chunk every 20 ms."""
+    common = ("-s", "-n", str(rounds), "-w", "1", "-r", "500", "-T", "60")
+    return [
+        Load("passed", 16, common, FAST_STREAM),
+        Load("translated", 16, (*common, "-u", "/v1/messages", "-b", '"max_tokens":4000'), FAST_STREAM),
+    ]
 
 
 def panel_load(count: int, rounds: int) -> Load:

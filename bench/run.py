@@ -21,7 +21,7 @@ from bench import compiled, machine, phases, servers, tables
 from bench.phases import Bench, Target
 
 RESULTS = Path(__file__).resolve().parent / "results"
-PHASES = ("direct", "paced", "streams", "panels")
+PHASES = ("direct", "paced", "streams", "translated", "panels")
 PACKAGES = ("Django", "djangorestframework", "gunicorn", "aiohttp", "uvloop", "orjson")
 
 
@@ -61,6 +61,9 @@ def rounds(given: argparse.Namespace) -> Iterator[tuple[phases.Load, str]]:
     if "streams" in given.only:
         for count in (200,) if given.quick else (500, 1000):
             yield phases.stream_load(count), "peers"
+    if "translated" in given.only:
+        for load in phases.translated_loads(2 if given.quick else 5):
+            yield load, "gateways"
     if "panels" in given.only:
         yield phases.panel_load(200, 1 if given.quick else 3), "ours"
 
@@ -70,7 +73,7 @@ def measure(given: argparse.Namespace, tools: dict[str, Path], folder: Path) -> 
         upstream = servers.start_upstream(tools["upstream"], folder)
         stack.callback(upstream.end)
         print("Starting this server …", flush=True)
-        ours = servers.start_ours(folder, upstream.port, [phases.STREAM], phases.SEAT)
+        ours = servers.start_ours(folder, upstream.port, [phases.STREAM, phases.FAST_STREAM], phases.SEAT)
         stack.callback(ours.running.end)
         free, limited = (
             Target(f"ours{suffix}", ours.running.port, ours.keys[key], ours.running.pid, ours.web_workers, ours)
@@ -90,6 +93,8 @@ def measure(given: argparse.Namespace, tools: dict[str, Path], folder: Path) -> 
         for load, whom in rounds(given):
             print(f"{load.phase}, {load.clients} clients", flush=True)
             for target in targets:
+                if whom == "gateways" and target.name not in ("ours", "litellm"):
+                    continue
                 if (target is limited and whom == "peers") or (target.name == "litellm" and whom == "ours"):
                     continue
                 if load.phase == "panels" and target.name == "upstream":

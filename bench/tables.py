@@ -149,6 +149,16 @@ def panels(rows: list[Row]) -> str:
     return table(head, lines)
 
 
+def translated(rows: list[Row]) -> str:
+    """What it costs to give a chat upstream's stream to a Messages client, beside giving it to a chat client."""
+    lines = []
+    for target in targets(rows, "translated"):
+        figures = [pick(of(rows, phase, target, 16), "cpu_us_per_chunk") for phase in ("passed", "translated")]
+        times = median(figures[1]) / median(figures[0]) if all(figures) else 0.0
+        lines.append([NAMES[target], *(spread(f, 0) for f in figures), f"{times:.1f}", errors(of(rows, "translated", target, 16))])
+    return table(["server", "CPU µs a chunk, passed through", "translated", "times", "errors"], lines)
+
+
 def headline(rows: list[Row]) -> str:
     """How many times less CPU a recorded call takes than at LiteLLM's proxy, by number of clients."""
     said = []
@@ -175,6 +185,8 @@ def render(results: dict[str, Any]) -> str:
         parts += ["### Direct calls on a timetable", direct(rows, "paced")]
     if "streams" in present:
         parts += ["### Streams", streams(rows)]
+    if "translated" in present:
+        parts += ["### A stream translated", translated(rows)]
     if "panels" in present:
         parts += ["### Panels of five", panels(rows)]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -66,6 +66,15 @@ def signal_group(group: int, number: signal.Signals) -> bool:
     return True
 
 
+def signal_one(pid: int, number: signal.Signals) -> bool:
+    """Signals one process. False: it is gone."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def group_is_alive(group: int) -> bool:
     """Tells whether any process of the group is left."""
     try:

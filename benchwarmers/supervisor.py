@@ -80,7 +80,12 @@ class Child:
         if self.whole_group or self.died_at is not None:
             processes.signal_group(self.process.pid, signal.SIGTERM)
         else:
-            self.process.send_signal(signal.SIGTERM)
+            self.signal(signal.SIGTERM)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signals the leader alone. Not by Popen's own method: that looks whether the child has ended, and takes an exit that `reap` must see."""
+        if self.is_running and self.process is not None:
+            processes.signal_one(self.process.pid, number)
 
     def told_dead(self, now: float, status: int) -> None:
         assert self.process is not None
@@ -199,8 +204,7 @@ class Supervisor:
             self.say(f"Not reloaded, the old code goes on: {reason}")
             return
         self.say("Reloading.")
-        if self.web.is_running and self.web.process:
-            self.web.process.send_signal(signal.SIGHUP)
+        self.web.signal(signal.SIGHUP)
         if self.queue and self.queue.is_running:
             self.queue.failures = 0
             self.queue.end(now, self.queue.grace_s)

@@ -31,6 +31,8 @@ from wire.errors import UpstreamError
 log = logging.getLogger("bench.gateway")
 
 READ_THREADS = 2
+# Nobody waits for a late seat: a stop gives it so long, then what has come is recorded as cancelled.
+LATE_AT_STOP_S = 15.0
 WRITTEN_AFTER = timedelta(seconds=2)  # by then what was recorded is in the database, unless that is away
 
 
@@ -55,7 +57,7 @@ class Gateway:
 
     async def close(self) -> None:
         """Waits for late seats (the server has waited for its open calls), then writes down what it knows."""
-        until = time.monotonic() + settings.GRACEFUL_TIMEOUT_S
+        until = time.monotonic() + LATE_AT_STOP_S
         while self.late and (rest := until - time.monotonic()) > 0:
             await asyncio.wait(self.late, timeout=rest)
         for task in self.late:
