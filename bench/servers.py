@@ -224,7 +224,13 @@ def start_litellm(folder: Path, upstream_port: int) -> Running:
                 "model_list": [
                     {"model_name": "*", "litellm_params": {"model": "openai/*", "api_base": f"http://127.0.0.1:{upstream_port}/v1", "api_key": "sk-fake"}}
                 ],
-                "litellm_settings": {"set_verbose": False, "json_logs": True, "request_timeout": 600, "telemetry": False},
+                "litellm_settings": {
+                    "set_verbose": False,
+                    "json_logs": True,
+                    "request_timeout": 600,
+                    "telemetry": False,
+                    "use_chat_completions_url_for_anthropic_messages": True,  # else it asks the upstream for Responses
+                },
                 "general_settings": {
                     "master_key": LITELLM_KEY,
                     "proxy_batch_write_at": 60,
