@@ -31,7 +31,7 @@ def echo(live: Live) -> str:
                     "served_name": "echo",
                     "facts": {"vision": True, "input_usd_per_mtok": "1", "output_usd_per_mtok": "2"},
                 },
-                {"alias": "plugin-gone", "endpoint": "plugins", "served_name": "no-such-model"},
+                {"alias": "plugin-gone", "endpoint": "plugins", "served_name": "no-such-model", "ad_hoc": True},
             ],
             "collections": [{"name": "plugged", "members": ["plugin-echo", "plugin-echo"], "explorers": 0}],
         }
