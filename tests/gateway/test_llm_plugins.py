@@ -30,6 +30,7 @@ def echo(live: Live) -> str:
                     "endpoint": "plugins",
                     "served_name": "echo",
                     "facts": {"vision": True, "input_usd_per_mtok": "1", "output_usd_per_mtok": "2"},
+                    "ad_hoc": True,  # other tests' explorer seats go to whoever sat out longest
                 },
                 {"alias": "plugin-gone", "endpoint": "plugins", "served_name": "no-such-model", "ad_hoc": True},
             ],
