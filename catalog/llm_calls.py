@@ -17,6 +17,7 @@ import orjson
 from wire.errors import TimedOut
 
 THREADS = 16
+LOADING = threading.Lock()
 END = object()
 
 
@@ -81,10 +82,12 @@ class LlmCalls:
 
     def models(self) -> dict[str, Any]:
         """What is installed, as a model list."""
-        import llm
+        with LOADING:
+            import llm
 
+            items = llm.get_models_with_aliases()
         found = []
-        for item in llm.get_models_with_aliases():
+        for item in items:
             model = item.model
             facts = {"vision": bool(model.attachment_types), "tools": bool(getattr(model, "supports_tools", False))}
             found.append({"id": model.model_id, "facts": facts | {"structured_output": bool(getattr(model, "supports_schema", False))}})
@@ -121,9 +124,10 @@ def event(body: Mapping[str, Any]) -> bytes:
 
 def ask(name: str, body: Mapping[str, Any], key: str | None, left: threading.Event) -> Iterator[bytes]:
     """Runs one prompt in this thread and gives the pieces of an OpenAI-shaped answer."""
-    import llm
+    with LOADING:  # plugins are loaded at the first call, and two first calls at once would load them twice
+        import llm
 
-    model = llm.get_model(name)
+        model = llm.get_model(name)
     prompt, system, earlier, attachments = conversation(body["messages"])
     streamed = bool(body.get("stream")) and model.can_stream
     options = {f: body[f] for f in ("temperature", "top_p", "max_tokens", "seed") if f in body and f in getattr(model.Options, "model_fields", {})}

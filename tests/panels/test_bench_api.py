@@ -133,6 +133,7 @@ def test_a_wrong_question_about_usage_is_400(operator: Api, query: str, field: s
 
 
 def test_status_tells_what_runs_and_what_waits(operator: Api, settings: Any, outbox_folder: Path) -> None:
+    settings.REDIS_URL = ""  # the database's own broker, also where the run has a Redis
     now = timezone.now()
     OrmQ.objects.create(key="benchwarmers", payload="x", lock=now - timedelta(seconds=30))
     OrmQ.objects.create(key="benchwarmers", payload="x", lock=now + timedelta(seconds=300))  # being worked on
@@ -149,7 +150,8 @@ def test_status_tells_what_runs_and_what_waits(operator: Api, settings: Any, out
     assert found["outbox"] == {"files": 1, "bytes": 3, "rejected_bytes": 6}
 
 
-def test_status_with_nothing_going_on(operator: Api) -> None:
+def test_status_with_nothing_going_on(operator: Api, settings: Any) -> None:
+    settings.REDIS_URL = ""
     found = ok(operator.get("status"))
     assert (found["queue"], found["outbox"]["bytes"]) == ({"waiting": 0, "oldest_s": None, "workers": 0}, 0)
 
