@@ -9,7 +9,6 @@ Nothing is sent twice to the same model. Headers leave with the first real conte
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from panels.convene import order_for
 from panels.outcome import SeatResult
 from panels.plan import Plan, Seat
 from panels.seating import Hindrance, Place, resting
-from panels.turn import Stream, Turn, release, reserve, upstream_time
+from panels.turn import Stream, Turn, names_for_header, release, reserve, upstream_time
 from wire.conversation import Chunk, Part, Reply, Request
 from wire.dialects import Answer, StreamWriter
 from wire.errors import CallerError, UpstreamError
@@ -39,7 +38,6 @@ from wire.estimate import request_tokens
 CALLERS_OWN = frozenset({"invalid_request", "content_policy"})
 # A candidate but the last gets half of the time that is left, so that the last can still finish.
 SHARE = 0.5
-UNFIT_FOR_HEADER = re.compile(r"[^A-Za-z0-9_.:\[\]$/ -]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +343,7 @@ class Single:
             "x_bench_attempts": str(len(self.attempts)),
         }
         if attempt.dropped:
-            # Names come from the caller's own body: only what a header may hold, and not without end.
-            found["x_bench_dropped"] = ", ".join([UNFIT_FOR_HEADER.sub("_", name)[:80] for name in attempt.dropped[:50]])
+            found["x_bench_dropped"] = names_for_header(attempt.dropped)
         return found
 
     # ------------------------------------------------------------------ when nobody answered
