@@ -33,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 def processes(server: Live) -> dict[int, tuple[int, str]]:
     """All processes under `serve`: parent and command by id."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat=,command="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-A", "-ww", "-o", "pid=,ppid=,stat=,command="], capture_output=True, text=True, check=True).stdout
     every = {}
     for line in listed.splitlines():
         pid, parent, state, command = line.split(None, 3)
@@ -55,7 +55,7 @@ def child(server: Live, what: str) -> int:
 
 
 def are_gone(pids: list[int]) -> bool:
-    running = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
+    running = subprocess.run(["ps", "-A", "-ww", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
     alive = {int(line.split()[0]) for line in running.splitlines() if not line.split()[1].startswith("Z")}
     return not alive & set(pids)
 
@@ -240,7 +240,7 @@ def test_a_stop_is_heard_by_web_processes_that_are_still_starting(deployment: De
 
 
 def commands_under(parent: int) -> str:
-    listed = subprocess.run(["ps", "-A", "-o", "ppid=,command="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-A", "-ww", "-o", "ppid=,command="], capture_output=True, text=True, check=True).stdout
     return "\n".join(line for line in listed.splitlines() if line.split(None, 1)[0] == str(parent))
 
 

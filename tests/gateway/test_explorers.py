@@ -14,6 +14,7 @@ from tests.live import Bench
 @pytest.fixture
 def explorable(bench: Bench) -> Iterator[list[str]]:
     """Three models that may explore; afterwards none of them may any more."""
+    bench.no_explorers_but_mine()
     names = [bench.model(f"new{n}", reply(f"explored {n}"), ad_hoc=False, facts={"context_window": 100_000}) for n in range(3)]
     yield names
     for name in names:

@@ -9,6 +9,7 @@ from tests.panels.test_seating import collection, model
 
 
 def test_a_recorded_seed_makes_the_same_seating_again(bench: Bench) -> None:
+    bench.no_explorers_but_mine()
     names = [bench.model(f"seed{n}", reply("x"), ad_hoc=False) for n in range(4)]
     core = bench.collection([bench.model("fixed")], explorers=4)
     try:
