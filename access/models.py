@@ -22,6 +22,7 @@ class User(AbstractUser):
     """One person. Written by `init`, the admin and the sign-in command."""
 
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.VIEWER, help_text="Each role may do all that the ones before it may.")
+    team = models.CharField(max_length=200, blank=True, help_text="Whose budget their calls count against besides their own, for example platform.")
 
     class Meta:
         constraints = [CheckConstraint(condition=Q(role__in=["viewer", "judge", "operator", "admin"]), name="access_user_role_known")]
@@ -37,6 +38,7 @@ class Key(models.Model):
 
     name = models.CharField(max_length=200, help_text="What uses it, for example review-bot.")
     owner = models.CharField(max_length=200, blank=True, help_text="Whose it is: a user's name or any other. Verdicts by this key are the owner's.")
+    team = models.CharField(max_length=200, blank=True, help_text="Whose budget its calls count against besides its own, for example platform.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     hint = models.CharField(max_length=24, editable=False, help_text="How the key begins, to tell keys apart.")
     scopes = models.JSONField(default=list, help_text='What it may do: "ask", "judge", "read", "operate", "admin".')
@@ -67,6 +69,40 @@ class KeyUse(models.Model):
 
     key = models.OneToOneField(Key, on_delete=models.CASCADE, primary_key=True, related_name="use")
     last_used_at = models.DateTimeField()
+
+
+class Budget(models.Model):
+    """What an owner, a team or a collection may spend in a calendar month. A key's own budget stands on the key. Written by operators."""
+
+    class Kind(models.TextChoices):
+        OWNER = "owner", "Owner: all calls by one person's keys and sessions"
+        TEAM = "team", "Team: all calls by the team's keys and people"
+        COLLECTION = "collection", "Collection: all calls to it, whoever asks"
+
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    name = models.CharField(max_length=200, help_text="The owner's, team's or collection's name.")
+    budget_usd = models.DecimalField(max_digits=14, decimal_places=6, help_text="US dollars a calendar month, for example 250.")
+    alert_at = models.JSONField(default=list, blank=True, help_text="Percent of it at which an alert is raised, for example [50, 80, 100].")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["kind", "name"]
+        constraints = [
+            UniqueConstraint(fields=["kind", "name"], name="access_budget_once"),
+            CheckConstraint(condition=Q(kind__in=["owner", "team", "collection"]), name="access_budget_kind_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+class Preference(models.Model):
+    """One setting that was changed while the server runs; what nobody changed has no row. Written by `access.preferences`."""
+
+    name = models.CharField(max_length=80, primary_key=True)
+    value = models.JSONField()
+    changed_at = models.DateTimeField(auto_now=True)
+    changed_by = models.CharField(max_length=200)
 
 
 class SignInLink(models.Model):

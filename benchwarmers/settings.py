@@ -331,7 +331,7 @@ BENCH_TIME_ZONE = env_str("BENCH_TIME_ZONE", "UTC")
 
 Q_CLUSTER = {
     "name": "benchwarmers",
-    "workers": 1 if not env_str("DATABASE_URL") else 2,
+    "workers": 2,  # one may be busy with calls that take their time, one is left for what must not wait
     "timeout": 240,
     "retry": 300,  # must exceed the timeout, or a running task is handed out again
     "max_attempts": 1,

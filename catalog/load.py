@@ -23,6 +23,12 @@ def load_models() -> dict[str, roster.Model]:
     return {row.alias: model_of(row, endpoints[row.endpoint_id], dated.get(row.pk, [])) for row in Model.objects.all() if row.endpoint_id in endpoints}
 
 
+def load_model(alias: str) -> roster.Model | None:
+    """Gives one model by its alias, None where there is none. Two queries."""
+    row = Model.objects.select_related("endpoint").filter(alias=alias).first()
+    return None if row is None else model_of(row, endpoint_of(row.endpoint), list(Price.objects.filter(model=row)))
+
+
 def endpoint_of(row: Endpoint) -> roster.Endpoint:
     try:
         key = endpoint_keys.key_of(row)

@@ -45,6 +45,9 @@ class Endpoint(models.Model):
     name = models.CharField(max_length=200, help_text="For example groq-eu.")
     kind = models.CharField(max_length=40, choices=kinds, default="openai", help_text="Which API it speaks.")
     base_url = models.CharField(max_length=500, help_text="With or without its version part: https://api.groq.com/openai/v1.")
+    provider = models.CharField(
+        max_length=100, blank=True, help_text="Which provider of the public catalogs it is, by models.dev's id, for example groq. Empty: found by its address."
+    )
     key_env = models.CharField(
         max_length=200, blank=True, help_text="Environment variable that holds the key; it wins over a stored key. BENCHWARMERS_KEY_<NAME> is looked at too."
     )
@@ -97,6 +100,9 @@ class Model(models.Model):
     facts_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When the facts set by hand last changed.")
     listed_facts = models.JSONField(default=dict, blank=True, editable=False, help_text="What the endpoint's own model list says of it.")
     listed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    catalog_facts = models.JSONField(
+        default=dict, blank=True, editable=False, help_text="What public catalogs say: source by source the facts and since when. Written by the catalog job."
+    )
     quirks = models.JSONField(default=dict, blank=True, help_text="As an endpoint's; these win.")
     ad_hoc = models.BooleanField(
         default=False, help_text="Called only where a person or a collection names it: no probe, suite, explorer, shadow or merger turn."
@@ -152,6 +158,14 @@ class Price(models.Model):
     output_usd_per_mtok = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
     cache_read_usd_per_mtok = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
     cache_write_usd_per_mtok = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    reasoning_usd_per_mtok = models.DecimalField(
+        max_digits=14, decimal_places=6, null=True, blank=True, help_text="Empty: reasoning costs what other output does."
+    )
+    tiers = models.JSONField(
+        default=list,
+        blank=True,
+        help_text='Other prices for long prompts: [{"above_tokens": 200000, "input_usd_per_mtok": "2.5"}]; the last one passed holds.',
+    )
     source = models.CharField(max_length=40, default="hand")
 
     class Meta:
@@ -160,3 +174,86 @@ class Price(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model} from {self.since}"
+
+
+class Source(models.Model):
+    """One public catalog: when it was read, what it said of itself, and why not where it could not be read. Written by `catalog.reading`."""
+
+    name = models.CharField(max_length=40, primary_key=True, help_text="The file's name in catalog/sources.")
+    etag = models.CharField(max_length=300, blank=True)
+    last_modified = models.CharField(max_length=100, blank=True)
+    digest = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the body that was last taken over.")
+    version = models.CharField(max_length=100, blank=True, help_text="What the catalog calls its own version.")
+    read_at = models.DateTimeField(null=True, help_text="When its content was last taken over or found unchanged.")
+    changed_at = models.DateTimeField(null=True, help_text="When its content last changed.")
+    tried_at = models.DateTimeField(null=True)
+    error = models.CharField(max_length=500, blank=True, help_text="Why the last try failed. Empty: it did not.")
+    skipped = models.JSONField(default=list, help_text="Entries of the last reading that were left out, each with the reason; at most 100.")
+    offers = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Offer(models.Model):
+    """One model as one public catalog says that one provider serves it. Written by `catalog.reading`, never by hand."""
+
+    source = models.CharField(max_length=40)
+    provider = models.CharField(max_length=100, help_text="models.dev's id of the provider where there is one, else the source's own.")
+    served_name = models.CharField(max_length=300)
+    title = models.CharField(max_length=300, blank=True)
+    facts = models.JSONField(default=dict, help_text="By the roster's fact names, prices apart.")
+    prices = models.JSONField(default=dict, help_text="By the roster's price names, decimal text; tiers as a price's row has them.")
+    free = models.BooleanField(default=False, help_text="It costs nothing there, within limits.")
+    own_app = models.BooleanField(default=False, help_text="Free only to the provider's own app.")
+    limits = models.JSONField(default=dict, help_text="What the source says of its limits, in a roster's shape.")
+    about = models.JSONField(default=dict, help_text="What else the source tells: released, updated, knowledge, open weights, rank, notes.")
+    digest = models.CharField(max_length=64, help_text="Of what the source says, so that an unchanged offer is not written again.")
+    first_seen_at = models.DateTimeField(db_index=True)
+    seen_at = models.DateTimeField(help_text="When the source last listed it.")
+    gone_at = models.DateTimeField(null=True, help_text="When the source stopped listing it.")
+
+    class Meta:
+        ordering = ["source", "provider", "served_name"]
+        constraints = [models.UniqueConstraint(fields=["source", "provider", "served_name"], name="catalog_offer_once")]
+        indexes = [models.Index(fields=["served_name"], name="catalog_offer_served")]
+
+
+class KnownProvider(models.Model):
+    """One provider of models as a public catalog tells it: where its API is and which kind it speaks. Written by `catalog.reading`."""
+
+    source = models.CharField(max_length=40)
+    provider = models.CharField(max_length=100)
+    title = models.CharField(max_length=200, blank=True)
+    base_url = models.CharField(max_length=500, blank=True)
+    kind = models.CharField(max_length=40, blank=True, help_text="The roster's kind, empty where it is not known.")
+    key_env = models.CharField(max_length=200, blank=True, help_text="The variable that its users keep its key in.")
+    doc = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["source", "provider"], name="catalog_known_provider_once")]
+
+
+class SignIn(models.Model):
+    """One sign-in at a provider: under way, or held by an endpoint. Tokens stand sealed. Written by `catalog.signins`."""
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.CharField(max_length=40, primary_key=True)
+    provider = models.CharField(max_length=40, help_text="The file's name in catalog/signins.")
+    flow = models.CharField(max_length=16, help_text="code or device.")
+    endpoint = models.ForeignKey(Endpoint, null=True, on_delete=models.CASCADE, related_name="sign_ins")
+    endpoint_name = models.CharField(max_length=200, help_text="The endpoint that is made or renewed by it.")
+    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    state_digest = models.CharField(max_length=64, blank=True, db_index=True, help_text="Of the random state that comes back with the browser.")
+    sealed = models.TextField(blank=True, editable=False, help_text="Sealed JSON: verifier or device code while open; tokens afterwards.")
+    account = models.CharField(max_length=200, blank=True)
+    message = models.CharField(max_length=500, blank=True)
+    started_by = models.CharField(max_length=200)
+    started_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, help_text="While open: until when it can be finished. Afterwards: when its token ends.")
+    next_poll_at = models.DateTimeField(null=True)
+    refreshed_at = models.DateTimeField(null=True)

@@ -56,6 +56,7 @@ class Order:
     collection: str = ""
     key_id: int | None = None
     key_name: str = ""
+    team: str = ""
     request_id: str = ""
     first_token_s: float = 60.0
     idle_s: float = 120.0
@@ -365,6 +366,7 @@ class Attempt:
             "judge": order.judge,
             "key_id": order.key_id,
             "key_name": order.key_name,
+            "team": order.team,
             "endpoint": model.endpoint.name,
             "model": model.alias,
             "served_name": model.served_name,

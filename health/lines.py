@@ -73,6 +73,7 @@ class Row:
     judge: str
     key_id: int | None
     key_name: str
+    team: str
     endpoint: str
     model: str
     served_name: str
@@ -105,7 +106,7 @@ ABSENT: Mapping[str, Any] = {
 LENGTHS = {
     **dict.fromkeys(("id", "call", "panel", "code", "finish_reason"), 40),
     **dict.fromkeys(("purpose", "seat", "status"), 16),
-    **dict.fromkeys(("collection", "judge", "key_name", "endpoint", "model"), 200),
+    **dict.fromkeys(("collection", "judge", "key_name", "team", "endpoint", "model"), 200),
     "request": 80,
     "served_name": 300,
     "error": 500,

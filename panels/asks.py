@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 
 from catalog.roster import Model
 from health.attempt import Attempt
 from health.costs import cost_pusd, pusd
+from health.holds import call_holds
 from health.limits import Caps
 from health.reserve import Ask, Denied, Hold
 from panels.outcome import SeatResult
@@ -71,20 +71,10 @@ def seat_ask(plan: Plan, attempt: Attempt) -> Ask | None:
     """An endpoint's and a model's limits for one call. None where neither has any."""
     model, order = attempt.order.model, attempt.order
     amount = plan.tokens + output_limit(plan, model)
-    holds = [*limit_holds(f"endpoint:{model.endpoint.id}", model.endpoint.limits, amount), *limit_holds(f"model:{model.id}", model.limits, amount)]
+    holds = call_holds(model, amount)
     if not holds:
         return None
-    return Ask(order.id, tuple(holds), attempt.started_at + timedelta(seconds=order.timeout_s + MARGIN_S), attempt.stub())
-
-
-def limit_holds(scope: str, limits: Mapping[str, Any], tokens: int) -> list[Hold]:
-    holds = []
-    for measure, amount in (("requests", 1), ("tokens", tokens)):
-        if caps := limits.get(measure):
-            holds.append(Hold(scope, measure, amount, Caps(minute=caps.get("minute"), day=caps.get("day"), month=caps.get("month"))))
-    if (most := limits.get("parallel")) is not None:
-        holds.append(Hold(scope, "parallel", 1, Caps(parallel=most)))
-    return holds
+    return Ask(order.id, holds, attempt.started_at + timedelta(seconds=order.timeout_s + MARGIN_S), attempt.stub())
 
 
 # ------------------------------------------------------------------ the truth afterwards

@@ -72,6 +72,7 @@ def row(name: str | None = None, **more: Any) -> Row:
         "judge": "local",
         "key_id": None,
         "key_name": "",
+        "team": "",
         "endpoint": "groq",
         "model": "fast",
         "served_name": "fast-1",

@@ -17,7 +17,7 @@ log = logging.getLogger("benchwarmers.queue")
 
 RING_EVERY_S = 20.0
 # Unanswered rings: with more of them waiting, another would only lengthen the line.
-MOST_WAITING = 3
+MOST_WAITING = 4
 
 
 class Command(BaseCommand):
@@ -72,3 +72,4 @@ def ring() -> None:
     broker = get_broker()
     if (broker.queue_size() or 0) < MOST_WAITING:
         async_task("health.jobs.ring", broker=broker, save=False)
+        async_task("health.errands.work", broker=broker, save=False)

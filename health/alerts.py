@@ -1,0 +1,49 @@
+"""What somebody should know of: raised once, seen once. Pages, `/bench/alerts` and the metrics show what nobody has seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from access.pages import Page, keyset
+from health.models import Alert
+
+
+@dataclass(frozen=True, slots=True)
+class AlertView:
+    """One alert."""
+
+    id: int
+    kind: str
+    subject: str
+    message: str
+    at: datetime
+    seen_at: datetime | None
+    seen_by: str
+
+
+def raise_alert(kind: str, subject: str, once: str, message: str) -> bool:
+    """Raises an alert unless the same was raised before; tells whether it was new. Shape: `once` says what is the same, as in budget:key:7:2026-11:80."""
+    _, new = Alert.objects.get_or_create(once=once[:200], defaults={"kind": kind, "subject": subject[:260], "message": message[:500], "at": timezone.now()})
+    return new
+
+
+def alerts(limit: int, page_token: str, unseen_only: bool = False) -> Page[AlertView]:
+    """Lists alerts, newest first. One query."""
+    found = Alert.objects.filter(seen_at=None) if unseen_only else Alert.objects.all()
+    return keyset(found, ("at", "id"), limit, page_token, newest_first=True).mapped(view)
+
+
+def unseen() -> int:
+    return Alert.objects.filter(seen_at=None).count()
+
+
+def see(alert_id: int, by: str) -> bool:
+    """Notes that somebody has seen it; tells whether there was such an alert."""
+    return bool(Alert.objects.filter(pk=alert_id, seen_at=None).update(seen_at=timezone.now(), seen_by=by[:200])) or Alert.objects.filter(pk=alert_id).exists()
+
+
+def view(row: Alert) -> AlertView:
+    return AlertView(row.pk, row.kind, row.subject, row.message, row.at, row.seen_at, row.seen_by)
