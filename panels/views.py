@@ -27,6 +27,9 @@ from wire.errors import CallerError
 from wire.jsontext import LARGE_BYTES, parse_body
 from wire.model_list import Listing
 
+# Messages of one conversation, tools of one request. The longest conversations of agents seen hold some thousands.
+MOST_ENTRIES = 50_000
+
 
 class GatewayView(APIView):
     """What all of the gateway's views share. `request` is the lean entry's, with `gateway`, `snapshot`, `keyring`, `out` and `read_body`.
@@ -65,6 +68,8 @@ class AskView(GatewayView):
         # A large body takes its time, which nobody else's call should wait for.
         is_large = len(body) > LARGE_BYTES
         value = await asyncio.to_thread(parse_body, body) if is_large else parse_body(body)
+        if is_large:
+            refuse_endless(value)
         inbound = Inbound(request.path, request.META["QUERY_STRING"], request.lower_headers, value)
         gateway: Gateway = request.gateway
         if earlier := self.dialect.refers_to(inbound):
@@ -73,6 +78,13 @@ class AskView(GatewayView):
         turn = Turn(gateway, self.dialect, caller, asked, request.snapshot, request.request_id, request.out, began, request.lower_headers)
         request.turn = turn
         await serve(turn)
+
+
+def refuse_endless(body: Any) -> None:
+    """Refuses a list that would keep the process busy for seconds with entries of next to nothing. Errors: CallerError 400."""
+    for name, entries in body.items() if isinstance(body, dict) else ():
+        if isinstance(entries, list) and len(entries) > MOST_ENTRIES:
+            raise CallerError("invalid_request", f"{name[:60]} holds {len(entries)} entries; at most {MOST_ENTRIES} are read.", field=name[:60])
 
 
 class KeptView(GatewayView):

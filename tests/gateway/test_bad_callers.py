@@ -20,6 +20,8 @@ BODIES: dict[str, bytes] = {
     "null": b"null",
     "form fields": b"model=$MODEL&messages=hi",
     "deep lists": b"[" * 100_000 + b"]" * 100_000,
+    "messages without end": b'{"model": "$MODEL", "messages": [' + b'{"role":"user","content":"a"},' * 60_000 + b'{"role":"user","content":"a"}]}',
+    "tools without end": b'{"model": "$MODEL", "messages": [{"role":"user","content":"a"}], "tools": [' + b"{}," * 200_000 + b"{}]}",
     "deep objects in a field": b'{"model": "$MODEL", "metadata": ' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"}",
     "NaN": f'{{"model": "$MODEL", "temperature": NaN, {MESSAGES}}}'.encode(),
     "an infinity": f'{{"model": "$MODEL", "temperature": Infinity, {MESSAGES}}}'.encode(),
