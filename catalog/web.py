@@ -1,4 +1,4 @@
-"""All outgoing HTTP that is no model call: model lists, catalogs, hubs. Addresses are checked on the connection that is made, nothing is followed.
+"""All outgoing HTTP that is no model call: model lists, catalogs, hubs, sign-ins. Addresses are checked on the connection that is made, nothing is followed.
 
 WebError   no usable answer came; its `code` says why
 """
@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
 import requests
@@ -150,6 +150,22 @@ def fetch(url: str, headers: Mapping[str, str], *, named: bool, limit_bytes: int
     Units: `timeout_s` is for the whole of it.
     Errors: WebError.
     """
+    return once("GET", url, headers, None, named=named, limit_bytes=limit_bytes, timeout_s=timeout_s)
+
+
+def send(
+    url: str, headers: Mapping[str, str], *, form: Mapping[str, str] | None = None, json_body: Any = None, named: bool, limit_bytes: int, timeout_s: float
+) -> Fetched:
+    """Posts a form, or JSON, to one address once, under the same rules as `fetch`; a redirect is an answer, and the body goes nowhere else.
+
+    Errors: WebError; its message holds no byte of what was sent.
+    """
+    kind = "application/json" if form is None else "application/x-www-form-urlencoded"
+    body = json.dumps(json_body) if form is None else urlencode(form)
+    return once("POST", url, {"Content-Type": kind, **headers}, body.encode(), named=named, limit_bytes=limit_bytes, timeout_s=timeout_s)
+
+
+def once(method: str, url: str, headers: Mapping[str, str], data: bytes | None, *, named: bool, limit_bytes: int, timeout_s: float) -> Fetched:
     if urlsplit(url).scheme not in ("http", "https"):
         raise WebError("address_refused", "The address must begin with http:// or https://.")
     ends = time.monotonic() + timeout_s
@@ -160,8 +176,10 @@ def fetch(url: str, headers: Mapping[str, str], *, named: bool, limit_bytes: int
         session.mount("https://", CheckedAdapter(named))
         try:
             addresses.check_host(urlsplit(url).hostname or "", named)
-            answer = session.get(
+            answer = session.request(
+                method,
                 url,
+                data=data,
                 headers={"User-Agent": USER_AGENT, "Accept": "application/json", **headers},
                 timeout=(min(CONNECT_S, timeout_s), timeout_s),
                 allow_redirects=False,
