@@ -247,7 +247,7 @@ class Probe(models.Model):
     prompt = models.CharField(max_length=40, blank=True, help_text="Which of the fixed prompts.")
     at = models.DateTimeField(db_index=True)
     outcome = models.CharField(max_length=8, choices=Outcome.choices)
-    fault = models.CharField(max_length=16, blank=True, help_text="Whose fault a failure was: model, connection, key, limit, request.")
+    fault = models.CharField(max_length=16, blank=True, help_text="Whose fault a failure was: model, server, connection, key, limit, request.")
     status = models.CharField(max_length=16)
     http_status = models.IntegerField(null=True)
     code = models.CharField(max_length=40, blank=True)
@@ -258,6 +258,7 @@ class Probe(models.Model):
     tokens_per_s = models.FloatField(null=True, help_text="Output tokens a second after the first.")
     cost_pusd = models.BigIntegerField(null=True)
     answer = models.TextField(blank=True, help_text="Of drift prompts: what it said.")
+    seen = models.JSONField(default=dict, help_text="What else the answer showed: its input tokens, its finish reason, the name that it was served under.")
 
     class Meta:
         ordering = ["-at", "-id"]
