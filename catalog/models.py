@@ -176,6 +176,21 @@ class Price(models.Model):
         return f"{self.model} from {self.since}"
 
 
+class Listing(models.Model):
+    """What one endpoint lists: its last good list, and how the newest try to read it went. Written by `catalog.candidates`."""
+
+    endpoint = models.OneToOneField(Endpoint, on_delete=models.CASCADE, primary_key=True, related_name="listing")
+    hub = models.CharField(max_length=40, blank=True, help_text="Which hub it was found to be: a file's name in catalog/hubs. Empty: none that is known.")
+    served = models.JSONField(default=list, help_text="Of the last good list, in its order: served name, facts, whether it chats.")
+    is_whole = models.BooleanField(default=True, help_text="False where the list was cut before its end.")
+    listed_at = models.DateTimeField(null=True, help_text="When the last good list was read.")
+    tried_at = models.DateTimeField(help_text="When it was last asked.")
+    error = models.CharField(max_length=500, blank=True, help_text="Why the newest try failed. Empty: it did not.")
+
+    def __str__(self) -> str:
+        return str(self.endpoint)
+
+
 class Source(models.Model):
     """One public catalog: when it was read, what it said of itself, and why not where it could not be read. Written by `catalog.reading`."""
 

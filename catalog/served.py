@@ -32,8 +32,22 @@ class Tested:
     models: int
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an endpoint said it serves. Shape: `hub` is the hub that it was found to be, empty for none; `is_whole` is false where its list was cut."""
+
+    models: tuple[Listed, ...]
+    hub: str = ""
+    is_whole: bool = True
+
+
+def ask(endpoint_row: Endpoint, hub: str = "") -> Found:
+    """Asks an endpoint what it serves. `hub`: what it was found to be before. Errors: as `list_served`."""
+    return Found(tuple(list_served(endpoint_row)))
+
+
 def list_served(endpoint_row: Endpoint) -> list[Listed]:
-    """Asks an endpoint what it serves. Errors: web.WebError, endpoint_keys.KeyUnreadable."""
+    """Asks an endpoint what it serves. Errors: web.WebError, endpoint_keys.KeyUnreadable; KeyError for a kind that there is not."""
     provider = providers.get(endpoint_row.kind)
     if local := provider.local():
         return provider.read_models(local.models())

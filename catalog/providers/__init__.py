@@ -17,10 +17,14 @@ from wire.errors import UpstreamError
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One model as an endpoint's own list tells it. `facts` holds only what the list says, by the roster's fact names."""
+    """One model as an endpoint's own list tells it.
+
+    Shape: `facts` holds only what the list says, by the roster's fact names; `chat` is false for what answers no prompt with text (embeddings, images, speech).
+    """
 
     served_name: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    chat: bool = True
 
 
 class Local(Protocol):
