@@ -17,6 +17,7 @@ import orjson
 from django.conf import settings
 from django.db.backends.utils import CursorWrapper
 
+from health import rollups
 from health.database import Database, DatabaseAway, Insert
 from health.history import attempts_of_call, attempts_of_panel, call_exists, meters, uses_of_models
 from health.lines import ABSENT, COLUMNS, OPENING, Line, dumps, fitted, names_of
@@ -81,11 +82,13 @@ def apply(db: Database, lines: Sequence[Line], requests: Sequence[Request]) -> l
     for line in lines:
         for row in line.get("attempts", ()):
             rows.setdefault(row["id"], row)
-    new = insert(db, [rows[name] for name in sorted(rows)]) if rows else []
+    new, corrected = insert(db, [rows[name] for name in sorted(rows)]) if rows else ([], [])
     answers = work_off(db, [settle for line in lines for settle in line.get("settle", ())], requests)
     if new:
         count_seats(db, new)
         note_keys(db, new)
+    if new or corrected:
+        rollups.put(db, new, corrected)
     for key, commit_items in registered.items():
         if items := [item for line in lines for item in line.get(key, ())]:
             with db.django_cursor() as cursor:
@@ -93,8 +96,11 @@ def apply(db: Database, lines: Sequence[Line], requests: Sequence[Request]) -> l
     return answers
 
 
-def insert(db: Database, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Inserts rows that are not there yet and returns them. An end that comes after all takes the place of a loss, but counts nothing again."""
+def insert(db: Database, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[tuple[Mapping[str, Any], Mapping[str, Any]]]]:
+    """Inserts rows that are not there yet.
+
+    Shape: the rows that were new; and losses whose end came after all, each with the row that took its place, which counts as no other call.
+    """
     try:
         ready = [values(row) for row in rows]
     except KeyError:
@@ -109,18 +115,30 @@ def insert(db: Database, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
             if db.all(INSERT_ONE, (*row[:STARTED], sqlite_time(started_at), *row[STARTED + 1 :])):
                 there.add(row[0])
     if len(there) == len(rows):
-        return list(rows)
+        return list(rows), []
+    corrected = []
     for row in rows:
-        if row["id"] not in there and row["status"] != "lost":
-            replace_loss(db, row)
-    return [row for row in rows if row["id"] in there]
+        if row["id"] not in there and row["status"] != "lost" and (loss := replace_loss(db, row)):
+            corrected.append((loss, row))
+    return [row for row in rows if row["id"] in there], corrected
 
 
-def replace_loss(db: Database, row: Mapping[str, Any]) -> None:
-    """A call was taken for lost and came back: its host was cut off, or the database was away for longer than its permit held."""
+def replace_loss(db: Database, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """A call was taken for lost and came back: its host was cut off, or the database was away for longer than its permit held.
+
+    Shape: the row as it was; None where it is no loss.
+    """
+    lock = " FOR UPDATE" if db.is_postgresql else ""
+    found = db.all(f"SELECT {NAMES} FROM health_attempt WHERE id = %s AND status = 'lost'{lock}", [row["id"]])  # noqa: S608
+    if not found:
+        return None
+    loss = dict(zip(COLUMNS, found[0], strict=True))
+    at = loss["started_at"]
+    loss["started_at"] = at if isinstance(at, datetime) and at.tzinfo else datetime.fromisoformat(str(at)).replace(tzinfo=UTC)
     names = COLUMNS[1:]
     query = f"UPDATE health_attempt SET {', '.join(f'{name} = %s' for name in names)} WHERE id = %s AND status = 'lost'"  # noqa: S608
     db.run(query, [*(as_column(db, moment(row[name])) if name == "started_at" else row[name] for name in names), row["id"]])
+    return loss
 
 
 def count_seats(db: Database, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -62,10 +62,9 @@ class Attempt(models.Model):
         return self.call
 
 
-class DayTotal(models.Model):
-    """One day's calls of one kind, summed: what lists and sums read instead of the ledger. Written with the ledger's rows, in their transaction."""
+class Total(models.Model):
+    """Calls of one kind, summed. Written with the ledger's rows, in their transaction."""
 
-    day = models.DateField(help_text="In BENCH_TIME_ZONE.")
     purpose = models.CharField(max_length=16)
     collection = models.CharField(max_length=200, blank=True)
     judge = models.CharField(max_length=200)
@@ -87,9 +86,32 @@ class DayTotal(models.Model):
     cost_pusd = models.BigIntegerField(default=0, help_text="Of the calls whose price is known.")
 
     class Meta:
+        abstract = True
+
+
+class DayTotal(Total):
+    """One day's calls of one kind, summed: what lists and monitors read instead of the ledger. Written by `health.rollups` with the ledger's rows."""
+
+    day = models.DateField(help_text="In BENCH_TIME_ZONE.")
+    status = models.CharField(max_length=16)
+
+    class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["day", "model", "endpoint", "purpose", "collection", "judge", "team", "key_id", "key_name"], name="health_daytotal_once"
+                fields=["day", "status", "model", "endpoint", "purpose", "collection", "judge", "team", "key_id", "key_name"], name="health_daytotal_once"
+            )
+        ]
+
+
+class MonthTotal(Total):
+    """One month's calls of one kind, summed: sums over years, and budgets, would read too many days otherwise. Written by `health.rollups`."""
+
+    month = models.CharField(max_length=7, help_text="In BENCH_TIME_ZONE, as in 2026-11.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["month", "model", "endpoint", "purpose", "collection", "judge", "team", "key_id", "key_name"], name="health_monthtotal_once"
             )
         ]
 

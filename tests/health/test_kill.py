@@ -15,7 +15,7 @@ from django.utils import timezone
 from health.models import Attempt, ModelUse, Permit
 from health.outbox import REJECTED, files
 from health.sweep import drain, sweep
-from tests.health.conftest import Victim, held
+from tests.health.conftest import Victim, assert_sums_are_those_of_the_ledger, held
 
 Start = Callable[..., Victim]
 
@@ -65,6 +65,7 @@ def test_a_call_killed_at_any_point_is_recorded_once(victim: Start, folder: Path
     assert not Permit.objects.exists()
     assert held("endpoint:1|parallel", "parallel") == 0
     assert held("endpoint:1|tokens", "day") == tokens
+    assert_sums_are_those_of_the_ledger()
 
 
 def test_everything_that_was_acknowledged_before_a_kill_is_in_the_ledger_once(victim: Start, folder: Path) -> None:
@@ -91,6 +92,7 @@ def test_everything_that_was_acknowledged_before_a_kill_is_in_the_ledger_once(vi
     assert held("endpoint:1|tokens", "month") == 3 * really[OK] + 10 * really[LOST]
     assert not Permit.objects.exists()
     assert files(folder) == []
+    assert_sums_are_those_of_the_ledger()
 
 
 def test_two_processes_that_hammer_one_meter_get_exactly_what_it_allows(victim: Start) -> None:
