@@ -6,7 +6,7 @@
 
 django-q2 only rings (`work`). A lane is a lease on one connection; who holds it works through its errands, lower priority numbers first, and renews
 it meanwhile. Who is killed renews nothing: the next holder finds the errand running without a holder and begins it again. What an errand must not do
-twice, such as a paid call, it keeps in rows of its own.
+twice, such as a paid call, it keeps in rows of its own. Errands of a kind that nobody registered wait, for a process that knows it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ import fcntl
 import logging
 import os
 import random
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import F, Min
 from django.utils import timezone
+from django_q.brokers import get_broker
+from django_q.tasks import async_task
 
 from access.ids import new_id
 from health.models import Errand, Lane
@@ -39,6 +40,11 @@ LEASE_S = 60.0
 # A ring's worth of work. With the longest single call it must stay under the queue's timeout.
 SLICE_S = 60.0
 LANES_AT_ONCE = 8
+LOOK_S = 1.0
+# How long a server that is being stopped waits for calls under way; what is cut then is done again.
+CLOSE_S = 20.0
+MOST_RINGS = 4
+NEVER = threading.Event()
 # Whatever kills its process each time is not tried for ever.
 MOST_INTERRUPTIONS = 20
 
@@ -87,15 +93,28 @@ class New:
     due_at: datetime | None = None
 
 
-Do = Callable[[Task], Mapping[str, Any] | None]
-registered: dict[str, Do] = {}
-# What is done before the lanes at each ring, such as schedules that are due. Each gets the monotonic time by which it should be over.
-first: list[Callable[[float], object]] = []
+class Flag(Protocol):
+    def is_set(self) -> bool: ...
 
 
-def register(kind: str, function: Do) -> None:
+# Set once the queue is to end. `manage.py queue` puts one here that its workers share with it.
+closing: Flag = threading.Event()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What does a kind of errand. Shape: `gave_up` is told of one that is not tried again, because its process died under it too often."""
+
+    function: Callable[[Task], Mapping[str, Any] | None]
+    gave_up: Callable[[Task, str], object] | None = None
+
+
+registered: dict[str, Kind] = {}
+
+
+def register(kind: str, function: Callable[[Task], Mapping[str, Any] | None], gave_up: Callable[[Task, str], object] | None = None) -> None:
     """Says what does a kind of errand, in an app's `ready`. The function gives what came of it, plain JSON. Errors it may raise: Later, Failed."""
-    registered[kind] = function
+    registered[kind] = Kind(function, gave_up)
 
 
 def queue(errands: Iterable[New]) -> int:
@@ -129,42 +148,92 @@ def cancel(**of: Any) -> int:
 # ------------------------------------------------------------------ working
 
 
+def ring() -> None:
+    """Has the queue look at once, where somebody waits for what was queued. Without a broker the next ring of the clock does."""
+    try:
+        broker = get_broker()
+        if (broker.queue_size() or 0) < MOST_RINGS:
+            async_task("health.errands.work", broker=broker, save=False)
+    except Exception as error:  # whatever the broker's library raises
+        log.info("The queue could not be rung at once (%s); it looks within half a minute anyway.", type(error).__name__)
+
+
 def work(slice_s: float = SLICE_S) -> int:
-    """Works through what is due for a while; gives how many errands ended.
+    """Works through what is due for a while, in several lanes at once; gives how many errands ended.
 
     At most one call of this runs in a data folder, so that a worker of its queue is left for what must not wait.
     """
-    with (Path(settings.HOME) / "errands.lock").open("w") as lock:
+    with (Path(settings.HOME) / "errands.lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return 0
-        until = time.monotonic() + slice_s
-        for function in first:
-            function(until)
-        return work_lanes(until)
+        lock.seek(0)
+        if not (folder := lock.read(40)):
+            folder = new_id("fol")
+            lock.write(folder)
+            lock.flush()
+        # Whoever holds a lane under this folder's name had the lock that is held here: it died.
+        Lane.objects.filter(worker__startswith=f"{folder}:").update(leased_until=timezone.now(), worker="")
+        return work_lanes(folder, time.monotonic() + slice_s)
 
 
-def work_lanes(until: float) -> int:
+def work_lanes(folder: str, until: float) -> int:
+    """Gives each lane with something due a thread, also those that come up meanwhile, until nothing is due or the time is over."""
+    count = 0
+    busy: dict[Future[int], tuple[str, threading.Event]] = {}
+    broken: set[str] = set()
+    closing_until = None
+    pool = ThreadPoolExecutor(LANES_AT_ONCE, thread_name_prefix="lane")
+    try:
+        while True:
+            now = time.monotonic()
+            if closing.is_set() and closing_until is None:
+                closing_until = now + CLOSE_S
+            if now >= until or closing_until is not None:
+                for _, stop in busy.values():
+                    stop.set()
+            else:
+                held = {endpoint for endpoint, _ in busy.values()}
+                for endpoint in due_lanes(held | broken, LANES_AT_ONCE - len(busy)):
+                    stop = threading.Event()
+                    busy[pool.submit(work_lane, endpoint, folder, stop)] = (endpoint, stop)
+            if not busy:
+                return count
+            if closing_until is not None and now >= closing_until:
+                raise SystemExit(f"{len(busy)} errands did not come to an end within {CLOSE_S:.0f} s of a stop.")
+            ended, _ = wait(busy, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+            for future in ended:
+                endpoint, _ = busy.pop(future)
+                try:
+                    count += future.result()
+                except Exception:
+                    log.exception("Work for %s broke off; the next ring takes it up again.", endpoint)
+                    broken.add(endpoint)
+    except SystemExit as reason:
+        # The queue's own limit of time, or a stop. Threads cannot be ended; left alone they would go on beside whoever takes their lanes.
+        log.warning("%s What it was doing is taken up again.", reason)
+        os._exit(1)
+    finally:
+        for _, stop in busy.values():
+            stop.set()
+        pool.shutdown()
+
+
+def due_lanes(but: Collection[str], most: int) -> list[str]:
+    """Names the lanes that have something to do and nobody who does it, the longest due first."""
+    if most <= 0:
+        return []
     now = timezone.now()
     due = Errand.objects.filter(state__in=[Errand.State.WAITING, Errand.State.RUNNING], due_at__lte=now, kind__in=registered)
-    lanes = list(due.values("endpoint").annotate(first=Min("due_at")).order_by("first").values_list("endpoint", flat=True))
-    if not lanes:
-        return 0
-    stop = threading.Event()
-    timer = threading.Timer(max(until - time.monotonic(), 0.0), stop.set)
-    timer.daemon = True
-    timer.start()
-    try:
-        with ThreadPoolExecutor(min(LANES_AT_ONCE, len(lanes)), thread_name_prefix="lane") as pool:
-            return sum(pool.map(lambda endpoint: work_lane(endpoint, stop), lanes))
-    finally:
-        timer.cancel()
+    held = Lane.objects.filter(leased_until__gt=now).values("endpoint")
+    found = due.exclude(endpoint__in=but).exclude(endpoint__in=held).order_by()
+    return list(found.values("endpoint").annotate(first=Min("due_at")).order_by("first").values_list("endpoint", flat=True)[:most])
 
 
-def work_lane(endpoint: str, stop: threading.Event) -> int:
+def work_lane(endpoint: str, folder: str, stop: threading.Event) -> int:
     """Works through one connection's errands while it holds the lane."""
-    claim = f"{socket.gethostname()}:{os.getpid()}:{new_id('lane')}"[:120]
+    claim = f"{folder}:{os.getpid()}:{new_id('lane')}"[:120]
     count = 0
     over = threading.Event()
     try:
@@ -199,7 +268,9 @@ def renew(endpoint: str, claim: str, over: threading.Event, stop: threading.Even
             try:
                 mine = Lane.objects.filter(endpoint=endpoint, worker=claim)
                 if not mine.update(leased_until=timezone.now() + timedelta(seconds=LEASE_S)):
+                    log.warning("The lane of endpoint %s is somebody else's by now; it is given up.", endpoint)
                     stop.set()
+                    return
             except Exception:
                 log.warning("The lane of endpoint %s could not be renewed; it is tried again.", endpoint)
                 connection.close()
@@ -210,10 +281,16 @@ def renew(endpoint: str, claim: str, over: threading.Event, stop: threading.Even
 def orphans(endpoint: str) -> None:
     """What runs in a lane that has just been taken runs no more: its process died."""
     running = Errand.objects.filter(endpoint=endpoint, state=Errand.State.RUNNING)
-    running.filter(interruptions__gte=MOST_INTERRUPTIONS).update(
-        state=Errand.State.FAILED, finished_at=timezone.now(), error=f"Its process ended {MOST_INTERRUPTIONS} times while it ran."
-    )
-    running.update(state=Errand.State.WAITING, interruptions=F("interruptions") + 1)
+    for row in running.filter(interruptions__gte=MOST_INTERRUPTIONS, kind__in=registered):
+        why = f"Its process ended {MOST_INTERRUPTIONS} times while it ran."
+        if tell := registered[row.kind].gave_up:
+            tell(task_of(row, NEVER), why)
+        running.filter(pk=row.pk).update(state=Errand.State.FAILED, finished_at=timezone.now(), error=why)
+    running.update(state=Errand.State.WAITING, worker="", interruptions=F("interruptions") + 1)
+
+
+def task_of(row: Errand, stop: threading.Event) -> Task:
+    return Task(row.pk, row.kind, row.subject, row.endpoint, row.batch, row.details, row.failures, row.interruptions, stop)
 
 
 def next_of(endpoint: str, claim: str) -> Errand | None:
@@ -228,12 +305,12 @@ def next_of(endpoint: str, claim: str) -> Errand | None:
 
 def do(row: Errand, claim: str, stop: threading.Event) -> int:
     """Does one errand and stamps how it ended; gives 1 where it did."""
-    task = Task(row.pk, row.kind, row.subject, row.endpoint, row.batch, row.details, row.failures, row.interruptions, stop)
     mine = Errand.objects.filter(pk=row.pk, state=Errand.State.RUNNING, worker=claim)
     try:
-        outcome = registered[row.kind](task)
+        outcome = registered[row.kind].function(task_of(row, stop))
     except Later as later:
-        mine.update(state=Errand.State.WAITING, due_at=later.until, error=later.why[:500])
+        soonest = timezone.now() + timedelta(seconds=0 if stop.is_set() else 1)
+        mine.update(state=Errand.State.WAITING, due_at=max(later.until, soonest), error=later.why[:500])
         return 0
     except Failed as failure:
         return mine.update(state=Errand.State.FAILED, finished_at=timezone.now(), failures=F("failures") + 1, error=str(failure)[:500])

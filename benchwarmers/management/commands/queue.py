@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import signal
 import sys
 import threading
@@ -27,9 +28,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         from django_q.cluster import Cluster
 
+        from health import errands
+
         # The cluster's processes do not look after their parents, and would go on without them.
         processes.tie_forks(signal.SIGKILL)
         connections.close_all()
+        # Before the cluster forks, so that its workers see it set.
+        errands.closing = closing = multiprocessing.Event()
         cluster = Cluster()
         try:
             cluster.start()
@@ -43,6 +48,7 @@ class Command(BaseCommand):
         while cluster.sentinel.is_alive() and not stop:
             cluster.sentinel.join(1.0)
         over.set()
+        closing.set()
         if not stop and cluster.stop_event is not None:
             sys.exit("error: The queue's sentinel died.")
         cluster.stop()
