@@ -180,6 +180,11 @@ CSRF_TRUSTED_ORIGINS = [PUBLIC_ORIGIN] if PUBLIC_ORIGIN else []
 # Proxies of the environment (HTTPS_PROXY …): used for public hosts only.
 PROXIES: dict[str, str] = getproxies_environment()
 
+# Where sign-ins are instead of at the providers' own addresses, by name: for tests, and for a gateway of one's own in between.
+SIGNIN_URLS = dict(item.partition("=")[::2] for item in env_list("BENCH_SIGNIN_URLS"))
+if wrong := [name for name, url in SIGNIN_URLS.items() if urlsplit(url).scheme not in ("http", "https")]:
+    raise ImproperlyConfigured(f"BENCH_SIGNIN_URLS must hold provider=address, like openrouter=https://openrouter.ai; {wrong[0]!r} has no address.")
+
 MAX_BODY_BYTES = env_int("BENCH_MAX_BODY_MB", 32, least=1) * 1024 * 1024
 MAX_CALLS = env_int("BENCH_MAX_CALLS", 2000, least=1)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
