@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime
 from typing import Any
 
 from django.db.models import Count
 
 from access.pages import Page, keyset
 from catalog import endpoint_keys, facts, prices
-from catalog.models import Endpoint, Model, Price
+from catalog.models import Endpoint, Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +80,11 @@ def model_view(row: Model, day: date) -> ModelView:
         status_at=row.status_at,
         evidence=row.status_evidence,
         ad_hoc=row.ad_hoc,
-        facts={**facts.merged(row.facts, row.listed_facts, row.facts_at, row.listed_at), **price_facts(row.prices.all(), day)},
+        facts={**row.merged_facts(), **prices.facts_on(row.prices.all(), day)},
         limits=row.limits,
         quirks=row.quirks,
         created_at=row.created_at,
     )
-
-
-def price_facts(rows: Iterable[Price], day: date) -> dict[str, facts.Fact]:
-    """Lays the prices of a day over each other as `prices.timeline` does, and keeps where each comes from."""
-    held = sorted((row for row in rows if row.since <= day), key=lambda row: (row.source == facts.HAND, row.since))
-    found: dict[str, facts.Fact] = {}
-    for row in {row.source: row for row in held}.values():
-        since = datetime.combine(row.since, time(), UTC)
-        found |= {name: facts.Fact(said, row.source, since) for name, amount in prices.amounts(row).items() if (said := prices.text(amount)) is not None}
-    return {name: found[name] for name in prices.COLUMNS if name in found}
 
 
 def endpoints(limit: int, page_token: str) -> Page[EndpointView]:

@@ -45,7 +45,7 @@ def model_of(row: Model, endpoint: roster.Endpoint, dated: list[Price]) -> roste
         endpoint=endpoint,
         served_name=row.served_name,
         limits=row.limits,
-        facts=facts.values(facts.merged(row.facts, row.listed_facts)),
+        facts=facts.values(facts.merged(row.facts, row.listed_facts, catalogs=row.catalog_facts)),
         quirks={**endpoint.quirks, **row.quirks},
         ad_hoc=row.ad_hoc,
         retired=row.status == Model.Status.RETIRED,

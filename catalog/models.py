@@ -145,8 +145,8 @@ class Model(models.Model):
             self.facts_at = timezone.now()
 
     def merged_facts(self) -> dict[str, known_facts.Fact]:
-        """What is known of it, by hand over listed, each with its source."""
-        return known_facts.merged(self.facts, self.listed_facts, self.facts_at, self.listed_at)
+        """What is known of it, by hand over listed over catalogs, each with its source."""
+        return known_facts.merged(self.facts, self.listed_facts, self.facts_at, self.listed_at, self.catalog_facts)
 
 
 class Price(models.Model):

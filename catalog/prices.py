@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Protocol
+from itertools import groupby
+from typing import Any, Protocol
 
 from catalog import facts, roster
 from catalog.models import Model, Price
@@ -17,7 +18,13 @@ COLUMNS = {
     "output_usd_per_mtok": "output",
     "cache_read_usd_per_mtok": "cache_read",
     "cache_write_usd_per_mtok": "cache_write",
+    "reasoning_usd_per_mtok": "reasoning",
 }
+NAMES = (*COLUMNS, facts.TIERS)
+
+# What no catalog is believed: the dearest model known costs 600, and a slip of a factor of a million must not reserve a fortune.
+MOST_OF_A_CATALOG = Decimal(10_000)
+MOST_TIMES_DEARER = 100
 
 
 class Row(Protocol):
@@ -29,6 +36,8 @@ class Row(Protocol):
     output_usd_per_mtok: Decimal | None
     cache_read_usd_per_mtok: Decimal | None
     cache_write_usd_per_mtok: Decimal | None
+    reasoning_usd_per_mtok: Decimal | None
+    tiers: Any
 
 
 def today() -> date:
@@ -36,54 +45,158 @@ def today() -> date:
     return datetime.now(UTC).date()
 
 
-def set_prices(model_row: Model, given: Mapping[str, str | None], day: date, source: str = facts.HAND) -> dict[str, list[str | None]]:
+# ------------------------------------------------------------------ what is set
+
+
+def set_prices(model_row: Model, given: Mapping[str, Any], day: date, source: str = facts.HAND) -> dict[str, list[Any]]:
     """Sets prices of one source from a day on; those not given stay as they were, null ones become unknown.
 
-    Shape: `given` by fact name, decimal text; the answer tells what changed as [before, after], and is empty where nothing was written.
+    Shape: `given` by fact name, decimal text and a list of tiers; the answer tells what changed as [before, after], and is empty where nothing was written.
     Errors: ShapeError for a name or an amount that is none.
     """
-    wanted = {name: None if said is None else Decimal(facts.price(said, name)) for name, said in given.items() if known(name)}
+    wanted = {name: None if said is None else checked(name, said) for name, said in given.items() if known(name)}
     row = Price.objects.filter(model=model_row, source=source, since__lte=day).order_by("-since").first()
-    before = amounts(row) if row else dict.fromkeys(COLUMNS)
+    before = amounts(row) if row else dict.fromkeys(NAMES)
     after = {**before, **wanted}
     if before == after:
         return {}
-    Price.objects.update_or_create(model=model_row, since=day, source=source, defaults=after)
-    return {name: [text(before[name]), text(after[name])] for name in COLUMNS if before[name] != after[name]}
+    write(model_row.pk, after, day, source)
+    return {name: [text(before[name]), text(after[name])] for name in NAMES if before[name] != after[name]}
+
+
+def write(model_id: int, after: Mapping[str, Any], day: date, source: str) -> None:
+    """Makes or replaces a source's row of one day. Shape: `after` as `amounts` gives them."""
+    Price.objects.update_or_create(model_id=model_id, since=day, source=source, defaults={**after, facts.TIERS: after[facts.TIERS] or []})
+
+
+def checked(name: str, said: Any) -> Any:
+    """Gives an amount as a Decimal, tiers as a list (None for an empty one). Errors: ShapeError."""
+    return (facts.tiers(said, name) or None) if name == facts.TIERS else Decimal(facts.price(said, name))
 
 
 def known(name: str) -> bool:
-    if name not in COLUMNS:
+    if name not in NAMES:
         raise ShapeError(name, "is no price.")
     return True
 
 
-def prices_of(model_row: Model, source: str = facts.HAND, day: date | None = None) -> dict[str, str]:
+def prices_of(model_row: Model, source: str = facts.HAND, day: date | None = None) -> dict[str, Any]:
     """Gives the prices of one source that hold on a day (today without one), by fact name, unknown ones left out."""
     row = Price.objects.filter(model=model_row, source=source, since__lte=day or today()).order_by("-since").first()
     return {name: said for name, amount in amounts(row).items() if (said := text(amount)) is not None} if row else {}
 
 
-def amounts(row: Row) -> dict[str, Decimal | None]:
-    return {name: getattr(row, name) for name in COLUMNS}
+def amounts(row: Row) -> dict[str, Any]:
+    """Gives a row's prices by fact name: Decimals, tiers as a list, None for what it does not say."""
+    return {**{name: getattr(row, name) for name in COLUMNS}, facts.TIERS: row.tiers or None}
 
 
-def text(amount: Decimal | None) -> str | None:
-    return None if amount is None else facts.plain(amount)
+def text(amount: Any) -> Any:
+    """Writes an amount as plain decimal text; None and tiers, which are text already, stay."""
+    return facts.plain(amount) if isinstance(amount, Decimal) else amount
+
+
+# ------------------------------------------------------------------ what holds
 
 
 def timeline(rows: Iterable[Row]) -> tuple[roster.Price, ...]:
-    """Lays the sources over each other for every day on which one of them changes, newest first: a price set by hand wins, whatever its age.
+    """Lays the sources over each other for every day on which one of them changes, newest first: the order of `facts.rank`, whatever the age, field by field.
 
-    Other sources rank by their day.
+    Sources that are no catalog's of ours rank by their day.
     """
-    rows = sorted(rows, key=lambda row: row.since)
+    held: dict[str, Row] = {}
     found = []
-    for day in sorted({row.since for row in rows}, reverse=True):
-        held: dict[str, Decimal | None] = {}
-        newest = {row.source: row for row in rows if row.since <= day}.values()
-        # Later in this order wins, field by field.
-        for row in sorted(newest, key=lambda row: (row.source == facts.HAND, row.since)):
-            held.update({COLUMNS[name]: amount for name, amount in amounts(row).items() if amount is not None})
-        found.append(roster.Price(since=day, **held))
-    return tuple(found)
+    for day, changed in groupby(sorted(rows, key=lambda row: row.since), key=lambda row: row.since):
+        held |= {row.source: row for row in changed}
+        found.append(laid_over(ranked(held.values()), day))
+    return tuple(reversed(found))
+
+
+def ranked(rows: Iterable[Row]) -> list[Row]:
+    """Puts the rows of several sources into order, the most believed first."""
+    return sorted(rows, key=lambda row: (facts.rank(row.source), -row.since.toordinal()))
+
+
+def owners(rows: Sequence[Row]) -> dict[str, Row]:
+    """Tells whose word holds for each price: the first source that names it, be it in a tier only.
+
+    A price set by hand so holds for long prompts, too: another source's tier would else undo it there.
+    """
+    found: dict[str, Row] = {}
+    for row in rows:
+        named = {name for name in COLUMNS if getattr(row, name) is not None}
+        for tier in row.tiers or ():
+            named |= tier.keys() & COLUMNS.keys()
+        for name in named:
+            found.setdefault(name, row)
+    return found
+
+
+def laid_over(rows: Sequence[Row], day: date) -> roster.Price:
+    """Makes one price of what sources say on a day, the most believed first."""
+    whose = owners(rows)
+    base = {name: getattr(row, name) for name, row in whose.items()}
+    marks = sorted({tier[facts.ABOVE] for name, row in whose.items() for tier in row.tiers or () if name in tier})
+    found = []
+    for mark in marks:
+        passed = {name: [t[name] for t in row.tiers or () if t[facts.ABOVE] <= mark and name in t] for name, row in whose.items()}
+        found.append(roster.Tier(mark, **{COLUMNS[name]: Decimal(said[-1]) if (said := passed[name]) else base[name] for name in whose}))
+    return roster.Price(since=day, **{COLUMNS[name]: amount for name, amount in base.items()}, tiers=tuple(found))
+
+
+def facts_on(rows: Iterable[Row], day: date) -> dict[str, facts.Fact]:
+    """Gives the prices of a day as facts, each with its source and since when that source says so."""
+    told: dict[str, list[Row]] = {}
+    for row in sorted((row for row in rows if row.since <= day), key=lambda row: row.since, reverse=True):
+        told.setdefault(row.source, []).append(row)
+    newest = ranked(said[0] for said in told.values())
+    whose = owners(newest)
+    found: dict[str, facts.Fact] = {}
+    for name in COLUMNS:
+        if (owner := whose.get(name)) is not None and (amount := getattr(owner, name)) is not None:
+            found[name] = facts.Fact(text(amount), owner.source, since(told[owner.source], name))
+    # Of each tier only what is that source's to say.
+    for row in newest:
+        kept = [{n: v for n, v in tier.items() if n == facts.ABOVE or whose.get(n) is row} for tier in row.tiers or ()]
+        if kept := [tier for tier in kept if len(tier) > 1]:
+            found[facts.TIERS] = facts.Fact(kept, row.source, since(told[row.source], facts.TIERS))
+            break
+    return found
+
+
+def since(rows: Sequence[Row], name: str) -> datetime:
+    """Tells from which day on a source's rows, newest first, say what the newest says."""
+    first = rows[0]
+    for row in rows:
+        if getattr(row, name) != getattr(rows[0], name):
+            break
+        first = row
+    return datetime.combine(first.since, time(), UTC)
+
+
+# ------------------------------------------------------------------ what is believed
+
+
+def disbelieved(said: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[str, str, bool] | None:
+    """Tells why a catalog's prices for one offer are not taken over, None where they are.
+
+    Shape: prices by fact name as decimal text and tiers, `before` what the same offer last said; the answer is the reason, the amount, and whether it may
+    turn out to be true (a price that rose a hundredfold can be; one beyond every model known cannot).
+    """
+    for name, amount in every_amount(said):
+        if amount > MOST_OF_A_CATALOG:
+            return f"{name} of {facts.plain(amount)} USD per million tokens is more than any model costs ({MOST_OF_A_CATALOG:,}).", facts.plain(amount), False
+    for name in COLUMNS:
+        if name in said and Decimal(before.get(name) or 0) > 0 and Decimal(said[name]) > MOST_TIMES_DEARER * Decimal(before[name]):
+            return f"{name} rose from {before[name]} to {said[name]} USD per million tokens, over {MOST_TIMES_DEARER} times.", str(said[name]), True
+    return None
+
+
+def every_amount(said: Mapping[str, Any]) -> Iterable[tuple[str, Decimal]]:
+    for name in COLUMNS:
+        if said.get(name) is not None:
+            yield name, Decimal(said[name])
+    for tier in said.get(facts.TIERS) or ():
+        for name in COLUMNS:
+            if tier.get(name) is not None:
+                yield f"{name} above {tier[facts.ABOVE]} tokens", Decimal(tier[name])

@@ -23,19 +23,36 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Tier:
+    """The prices of a call whose input is longer than `above_tokens`: all of them, those that the tier leaves as they are too. Units: as Price."""
+
+    above_tokens: int
+    input: Decimal | None = None
+    output: Decimal | None = None
+    cache_read: Decimal | None = None
+    cache_write: Decimal | None = None
+    reasoning: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Price:
-    """Units: US dollars per million tokens. None: unknown. Cached tokens of unknown price cost what other input does."""
+    """Units: US dollars per million tokens. None: unknown. Cached tokens of unknown price cost what other input does, thinking what other output does.
+
+    Shape: `tiers` the shortest first; the last one that a call's input passes holds for the whole call.
+    """
 
     since: date
     input: Decimal | None = None
     output: Decimal | None = None
     cache_read: Decimal | None = None
     cache_write: Decimal | None = None
+    reasoning: Decimal | None = None
+    tiers: tuple[Tier, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Shape: `facts` are merged, by hand over listed; `prices` newest first.
+    """Shape: `facts` are merged, by hand over listed over catalogs; `prices` newest first.
 
     Units: `context_window`, `output_limit` tokens; None: unknown, and then nothing is refused for it.
     """

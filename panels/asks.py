@@ -9,7 +9,7 @@ from django.conf import settings
 
 from catalog.roster import Model
 from health.attempt import Attempt
-from health.costs import cost_pusd, pusd
+from health.costs import most_pusd, pusd
 from health.holds import call_holds
 from health.limits import Caps
 from health.reserve import Ask, Denied, Hold
@@ -31,7 +31,7 @@ def output_limit(plan: Plan, model: Model) -> int:
 def worst_cost(plan: Plan, model: Model, read_besides: int = 0) -> int | None:
     """Units: trillionths of a US dollar; None where a price is unknown; `read_besides` tokens of input that are not the caller's own."""
     usage = Usage(input=plan.tokens + read_besides, output=output_limit(plan, model))
-    return cost_pusd(usage, model.price_on(plan.asked_at.date()))
+    return most_pusd(usage, model.price_on(plan.asked_at.date()))
 
 
 def key_ask(plan: Plan, models: Sequence[Model], deadline_s: float, mergers: Sequence[Model] = ()) -> Ask | None:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.roster import Price
-from health.costs import cost_pusd, pusd, usd_text
+from catalog.roster import Price, Tier
+from health.costs import cost_pusd, most_pusd, pusd, usd_text
 from wire.conversation import Usage
 
 
@@ -65,3 +65,53 @@ def test_a_cost_as_text_is_exact_and_plain(amount: int) -> None:
 def test_many_small_calls_cost_what_one_large_call_costs(tokens: list[int], usd: Decimal) -> None:
     at = Price(date(2026, 1, 1), usd, usd)
     assert sum(cost_pusd(Usage(input=one), at) or 0 for one in tokens) == cost_pusd(Usage(input=sum(tokens)), at)
+
+
+def tiered(*tiers: Tier) -> Price:
+    return Price(date(2026, 1, 1), Decimal(2), Decimal(10), Decimal("0.2"), None, None, tiers)
+
+
+LONG = Tier(200_000, Decimal(4), Decimal(15), Decimal("0.4"))
+LONGER = Tier(400_000, Decimal(8), Decimal(30), None, None, Decimal(40))
+
+
+@pytest.mark.parametrize(
+    ("usage", "at", "cost"),
+    [
+        (Usage(input=200_000, output=1000), tiered(LONG), "0.41"),
+        (Usage(input=200_001, output=1000), tiered(LONG), "0.815004"),
+        # The tier holds for the whole call, cached input too, and the cached part counts towards its size.
+        (Usage(input=300_000, output=0, cache_read=200_000), tiered(LONG), "0.48"),
+        (Usage(input=400_000, output=0), tiered(LONG, LONGER), "1.6"),
+        (Usage(input=400_001, output=1000, reasoning=400), tiered(LONG, LONGER), "3.234008"),
+        # What the last tier does not know costs what its other input does.
+        (Usage(input=500_000, cache_read=500_000), tiered(LONG, LONGER), "4"),
+    ],
+)
+def test_the_last_tier_that_the_input_passes_holds_for_the_whole_call(usage: Usage, at: Price, cost: str) -> None:
+    assert usd_text(cost_pusd(usage, at)) == cost
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        (Usage(output=1000), "0.01"),
+        (Usage(output=1000, reasoning=400), "0.022"),
+        (Usage(output=1000, reasoning=1000), "0.04"),
+        # Some providers count more thinking than there was output: nothing is paid for twice.
+        (Usage(output=1000, reasoning=5000), "0.04"),
+    ],
+)
+def test_thinking_costs_its_own_price_and_is_a_part_of_the_output(usage: Usage, cost: str) -> None:
+    assert usd_text(cost_pusd(usage, Price(date(2026, 1, 1), None, Decimal(10), reasoning=Decimal(40)))) == cost
+
+
+def test_an_output_price_that_is_unknown_does_not_matter_where_all_is_thinking() -> None:
+    assert cost_pusd(Usage(output=5, reasoning=5), Price(date(2026, 1, 1), reasoning=Decimal(1))) == 5_000_000
+    assert cost_pusd(Usage(output=5, reasoning=4), Price(date(2026, 1, 1), reasoning=Decimal(1))) is None
+
+
+@pytest.mark.parametrize(("reasoning", "cost"), [(None, "0.01"), ("40", "0.04"), ("1", "0.01")])
+def test_a_reservation_counts_on_the_dearer_kind_of_output(reasoning: str | None, cost: str) -> None:
+    at = Price(date(2026, 1, 1), None, Decimal(10), reasoning=None if reasoning is None else Decimal(reasoning))
+    assert usd_text(most_pusd(Usage(output=1000), at)) == cost
