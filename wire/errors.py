@@ -43,9 +43,10 @@ class UpstreamError(Exception):
     """What an endpoint answered instead of an answer.
 
     Shape: `http_status` is the endpoint's own (None where no answer came); `body_status` a status that it wrote inside a body or stream.
-    Units: `retry_after_s` seconds, as the endpoint asked.
+    `about_model`: a limit or quota of the one model, not of the key. Units: `retry_after_s` seconds, as the endpoint asked.
     """
 
+    about_model = False
     code = "upstream_error"
     fault = Fault.SERVER
     usage: object = None  # a wire.conversation.Usage, where the failure was billed

@@ -64,7 +64,7 @@ WORDINGS: tuple[tuple[frozenset[int], re.Pattern[str], Meaning], ...] = (
     (
         frozenset({400, 402, 403, 429}),
         words(
-            r"insufficient[_ ](?:quota|balance|credits?|funds)|credit balance is too low|out of credits?|not enough credits?|no credits?\b"
+            r"\blimit: 0\b|insufficient[_ ](?:quota|balance|credits?|funds)|credit balance is too low|out of credits?|not enough credits?|no credits?\b"
             r"|used all available credits|spending limit|budget has been exceeded|budget_exceeded|purchase (?:more )?credits|depleted your"
             r"|reached your specified api usage limits|account (?:is )?(?:in arrears|overdue)|\barrearage\b"
         ),
@@ -114,6 +114,12 @@ STATUSES: dict[int, Meaning] = {
     524: SLOW,  # Cloudflare in front of a slow origin
     529: OVERLOADED,
 }
+
+# Words of a limit that is the one model's: what else the key may ask is not concerned.
+ABOUT_MODEL = words(
+    r"limit reached for (?:(?:the )?model\b|\S{1,200} in organization)|\bspecific to this model\b|\bmodel_rate_limit\b|per ?model\b|UserByModel|\band model \S"
+    r"|rate-limited upstream"  # OpenRouter: a pool that all its users share
+)
 
 # Where a body's words stand, the most telling first.
 MESSAGE_PATHS: tuple[tuple[str | int, ...], ...] = (
@@ -170,13 +176,15 @@ def read(status: int, headers: Mapping[str, str], body: bytes, now_s: float) -> 
     if 300 <= status < 400:
         message = "answered with a redirect, which is not followed; check the base URL"
     kind = TimedOut if found.code == TimedOut.code else UpstreamError
-    return kind(
+    error = kind(
         folded(message) or "answered without a text",
         code=found.code,
         http_status=status,
         fault=found.fault,
         retry_after_s=waits.asked(headers, parsed, f"{message}\n{text}", now_s) if found.waits else None,
     )
+    error.about_model = status == 429 and found.fault is Fault.KEY and ABOUT_MODEL.search(text[: waits.LONGEST_TEXT]) is not None
+    return error
 
 
 def is_html(headers: Mapping[str, str], body: bytes) -> bool:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-# Longer than any limit window that a wait is good for: a monthly quota is asked about again after a week.
-LONGEST_S = 7 * 86400.0
+# As long as the longest window that providers have: a month.
+LONGEST_S = 31 * 86400.0
 
 UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 UNIT_WORDS = r"ms|milliseconds?|msecs?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?"
@@ -64,7 +64,7 @@ LONGEST_VALUE = 100
 
 
 def bounded(seconds: float) -> float | None:
-    """Gives a wait between nothing and a week, None where it is no wait at all."""
+    """Gives a wait between nothing and a month, None where it is no wait at all."""
     if not math.isfinite(seconds) or seconds < 0:
         return None
     return min(seconds, LONGEST_S)
@@ -208,7 +208,7 @@ def asked(headers: Mapping[str, str], body: Any, text: str, now_s: float) -> flo
     """The wait that an answer asks for: its own header first, then its body, which knows this call, then the windows' resets.
 
     Shape: `body` is the JSON, or None; `text` the whole body as text.
-    Units: seconds, 0 to a week; None where it asks for nothing that can be read.
+    Units: seconds, 0 to a month; None where it asks for nothing that can be read.
     """
     for wait in (in_headers(headers, now_s), in_body(body, text[:LONGEST_TEXT], now_s)):
         if wait is not None:
