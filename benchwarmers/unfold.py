@@ -77,6 +77,7 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     entry("Users", "person", "access_user", "access.view_user"),
                     entry("Keys", "key", "access_key", "access.view_key"),
+                    entry("Sign-ins", "login", "catalog_signin", "access.change_key"),
                     entry("Audit trail", "history", "access_auditentry", "access.view_auditentry"),
                 ],
             },

@@ -13,5 +13,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", views.MetricsView.as_view()),
     path("admin/", admin.site.urls),
     path("", include("access.urls")),
+    path("", include("catalog.urls")),
     path("bench/", include("panels.urls")),
 ]

@@ -84,6 +84,11 @@ def every_provider() -> list[ProviderView]:
     return [ProviderView(p.name, p.title, p.flows, p.client, p.client_page, stored_client_id(p), p.name, p.base_url, p.note) for p in signins.every()]
 
 
+def titles() -> dict[str, str]:
+    """Gives each provider's name for people by its name here."""
+    return {p.name: p.title for p in signins.every()}
+
+
 def stored_client_id(provider: SignInAt) -> str:
     return "" if provider.client == "none" else str(preferences.value(client_setting(provider)))
 

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import secrets as randomness
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -52,11 +52,11 @@ class Started:
 # ------------------------------------------------------------------ starting
 
 
-def start(provider_name: str, flow: str, endpoint: str, client_id: str, callback_url: str, session: str, actor: str, now: datetime) -> Started:
+def start(provider_name: str, flow: str, endpoint: str, client_id: str, callback_url: Callable[[], str], session: str, actor: str, now: datetime) -> Started:
     """Begins a sign-in. The provider is asked for a code where it is a device's.
 
-    Shape: an empty `flow`, `endpoint` or `client_id` means the provider's first, its name, and the settings' one; `callback_url` is this server's own
-    for the provider; `session` the key of the session that must finish it, empty where a gateway key starts it: then any admin's may.
+    Shape: an empty `flow`, `endpoint` or `client_id` means the provider's first, its name, and the settings' one; `callback_url` gives this server's
+    own for the provider; `session` the key of the session that must finish it, empty where a gateway key starts it: then any admin's may.
     Errors: SignInRefused, catalog.shape.ShapeError.
     """
     try:
@@ -75,7 +75,7 @@ def start(provider_name: str, flow: str, endpoint: str, client_id: str, callback
     address = ""
     if flow == "code":
         state, verifier = randomness.token_urlsafe(32), randomness.token_urlsafe(64)
-        redirect_uri = checked_callback(callback_url) + (f"/{state}" if provider.state_in_path else "")
+        redirect_uri = checked_callback(callback_url()) + (f"/{state}" if provider.state_in_path else "")
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         row.state_digest = digest(state)
         row.sealed = sealed({"verifier": verifier, "redirect_uri": redirect_uri, "client_id": client_id, "session": digest(session) if session else ""})

@@ -11,6 +11,7 @@ from panels.api.later import Later, Unknown
 from panels.api.models import Model, Models
 from panels.api.panels import Panel, Panels
 from panels.api.schema import Schema
+from panels.api.signins import Providers, SignIn, SignIns
 from panels.api.status import Status
 from panels.api.usage import Usage
 from panels.api.verdicts import Pending, Verdict
@@ -40,6 +41,9 @@ urlpatterns: list[URLPattern] = [
     path("endpoints/<path:name>", Endpoint.as_view()),
     path("keys", Keys.as_view()),
     path("keys/<path:name>", Key.as_view()),
+    path("signins", SignIns.as_view()),
+    path("signins/providers", Providers.as_view()),
+    path("signins/<str:signin>", SignIn.as_view()),
     path("usage", Usage.as_view()),
     path("status", Status.as_view()),
     path("schema", Schema.as_view()),

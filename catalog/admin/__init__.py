@@ -1,5 +1,5 @@
 """Admin pages of the roster: endpoints and models."""
 
-from catalog.admin import endpoints, models
+from catalog.admin import endpoints, models, signins
 
-__all__ = ["endpoints", "models"]
+__all__ = ["endpoints", "models", "signins"]

@@ -105,6 +105,7 @@ class EndpointAdmin(AuditedAdmin):
     list_filter = (("kind", ChoicesDropdownFilter),)
     ordering = ("name",)
     actions = ("test_selected",)
+    actions_list = ("sign_in",)
     actions_detail = ("serves", "rotate")
     actions_submit_line = ("save_and_test",)
     readonly_fields = ("key_source", "name_fixed", "limits_shown", "quirks_shown")
@@ -247,6 +248,14 @@ class EndpointAdmin(AuditedAdmin):
             request, f"Added {', '.join(m.alias for m in added[:5])}{f' and {len(added) - 5} more' if len(added) > 5 else ''}. Next: seat them in a collection."
         )
         return HttpResponseRedirect(f"{reverse('admin:catalog_model_changelist')}?endpoint__id__exact={obj.pk}")
+
+    @action(description="Sign in with a provider", url_path="sign-in", icon="login", permissions=["sign_in"])
+    def sign_in(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponseRedirect(reverse("admin:catalog_signin_start"))
+
+    def has_sign_in_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+        """What comes of it is a key, which is an admin's."""
+        return bool(request.user.has_perm("access.change_key"))
 
     @action(description="Rotate key", url_path="rotate-key", icon="key", permissions=["change"])
     def rotate(self, request: HttpRequest, object_id: str) -> HttpResponse:
