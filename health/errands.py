@@ -45,6 +45,7 @@ LOOK_S = 1.0
 CLOSE_S = 20.0
 MOST_RINGS = 4
 NEVER = threading.Event()
+KEEP = timedelta(days=90)
 # Whatever kills its process each time is not tried for ever.
 MOST_INTERRUPTIONS = 20
 
@@ -320,3 +321,10 @@ def do(row: Errand, claim: str, stop: threading.Event) -> int:
             state=Errand.State.FAILED, finished_at=timezone.now(), failures=F("failures") + 1, error=f"{type(failure).__name__}: {failure}"[:500]
         )
     return mine.update(state=Errand.State.DONE, finished_at=timezone.now(), outcome=dict(outcome or {}), error="")
+
+
+def forget(now: datetime) -> None:
+    """Deletes what ended long ago, and lanes of connections that nobody uses any more."""
+    ended = [Errand.State.DONE, Errand.State.FAILED, Errand.State.CANCELLED]
+    Errand.objects.filter(state__in=ended, finished_at__lt=now - KEEP).delete()
+    Lane.objects.filter(leased_until__lt=now - KEEP).delete()

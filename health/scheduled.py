@@ -1,0 +1,55 @@
+"""The schedules that there are, by name: what each does is a function of its own module. All but `catalog` are off until somebody switches them on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from importlib import import_module
+from typing import Any
+
+from health import errands, jobs, schedule_clock, schedules
+from health.schedule_runs import ERRAND
+
+NO_SUITE = "no benchmark is set up on this server, so there is nothing to run."
+
+Run = Callable[[datetime, datetime], Mapping[str, Any]]
+suite: dict[str, Run] = {}
+
+
+def fill_suite(function: Run) -> None:
+    """Gives the schedule `suite` something to do: benchmarks call this when they are set up."""
+    suite["run"] = function
+
+
+def run_suite(slot: datetime, now: datetime) -> Mapping[str, Any]:
+    if "run" not in suite:
+        raise errands.Failed(NO_SUITE)
+    return suite["run"](slot, now)
+
+
+def later(module: str, name: str) -> Run:
+    """A function that is imported when it is first run: what it brings along is nothing that a web worker needs."""
+    return lambda slot, now: getattr(import_module(module), name)(slot, now)
+
+
+def register() -> None:
+    """Registers all of it, in the app's `ready`."""
+    errands.register(ERRAND, schedule_clock.do, schedule_clock.gave_up)
+    jobs.register("schedules", 20, schedule_clock.tick)
+    jobs.register("errands", 86_400, errands.forget)
+    schedules.register(
+        "catalog",
+        later("catalog.reading", "run"),
+        "20 5 * * *",
+        True,
+        "Reads the public catalogs for facts, prices and new models. Calls no model, costs nothing.",
+    )
+    schedules.register(
+        "probe", later("health.probes", "plan_word"), "30 4 * * *", False, "Asks every model for one word, and retires the dead after a second look."
+    )
+    schedules.register("perf", later("health.probes", "plan_perf"), "0 3 * * 0", False, "Measures every model's speed with a short and a long answer.")
+    schedules.register(
+        "drift", later("health.drift", "plan"), "0 2 * * *", False, "Asks every model the same fixed questions and tells when something else seems to answer."
+    )
+    schedules.register("suite", run_suite, "0 1 * * 6", False, "Runs the benchmarks.", hindered=lambda: "" if "run" in suite else NO_SUITE)
+    schedules.register("retention", later("health.retention", "run"), "10 6 * * *", False, "Deletes old texts in small batches; the sums stay.")
