@@ -198,6 +198,7 @@ class Soak:
                 "BENCHWARMERS_HOME": str(folder / "home"),
                 "BENCHWARMERS_SECRET_KEYS": servers.SECRET,
                 "BENCH_PORT": str(port),
+                "BENCH_CATALOG_URLS": "models_dev=,openrouter=,freellmapi=",
                 "BENCH_WORKERS": "2",
                 "BENCH_GRACEFUL_TIMEOUT_S": "20",
                 **({"DATABASE_URL": self.cabled} if self.postgres else {}),

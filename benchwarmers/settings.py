@@ -185,6 +185,11 @@ SIGNIN_URLS = dict(item.partition("=")[::2] for item in env_list("BENCH_SIGNIN_U
 if wrong := [name for name, url in SIGNIN_URLS.items() if urlsplit(url).scheme not in ("http", "https")]:
     raise ImproperlyConfigured(f"BENCH_SIGNIN_URLS must hold provider=address, like openrouter=https://openrouter.ai; {wrong[0]!r} has no address.")
 
+# Where public catalogs are read instead of at their own addresses, by name: a mirror of one's own, which may be private. Without an address one is never read.
+CATALOG_URLS = dict(item.partition("=")[::2] for item in env_list("BENCH_CATALOG_URLS"))
+if wrong := [name for name, url in CATALOG_URLS.items() if url and urlsplit(url).scheme not in ("http", "https")]:
+    raise ImproperlyConfigured(f"BENCH_CATALOG_URLS must hold catalog=address, like models_dev=https://mirror.example.org/api.json, not {wrong[0]!r}.")
+
 MAX_BODY_BYTES = env_int("BENCH_MAX_BODY_MB", 32, least=1) * 1024 * 1024
 MAX_CALLS = env_int("BENCH_MAX_CALLS", 2000, least=1)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
@@ -357,6 +362,7 @@ REST_FRAMEWORK = {
     "DEFAULT_METADATA_CLASS": None,  # OPTIONS would describe views to whoever asks; /bench/schema describes them to those who may ask
     "EXCEPTION_HANDLER": "access.problems.handler",
     "UNAUTHENTICATED_USER": None,
+    "URL_FORMAT_OVERRIDE": None,  # ?format=csv is the views' own
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Benchwarmers",

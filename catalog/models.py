@@ -205,6 +205,9 @@ class Source(models.Model):
     error = models.CharField(max_length=500, blank=True, help_text="Why the last try failed. Empty: it did not.")
     skipped = models.JSONField(default=list, help_text="Entries of the last reading that were left out, each with the reason; at most 100.")
     offers = models.PositiveIntegerField(default=0)
+    reader = models.PositiveSmallIntegerField(default=0, help_text="The version of our reading of it, so that a newer one reads the same body again.")
+    doubted_at = models.DateTimeField(null=True, help_text="Since when it has lost most of its offers, which is not believed on the first day.")
+    leased_until = models.DateTimeField(null=True, help_text="While it is being read: until when nobody else reads it.")
 
     def __str__(self) -> str:
         return self.name

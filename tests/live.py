@@ -101,6 +101,7 @@ class Live:
             "BENCH_HEADERS_WITHIN_S": "1",
             "BENCH_GRACEFUL_TIMEOUT_S": "20",
             "BENCH_MAX_BODY_MB": "2",
+            "BENCH_CATALOG_URLS": "models_dev=,openrouter=,freellmapi=",  # no public catalog is read
             "BENCH_TEST_NAMES": str(self.names),
             "BENCHWARMERS_KEY_CANARY": CANARY_KEY,
             "PYTHONPATH": os.pathsep.join([str(CHECKOUT / "tests" / "shims"), str(CHECKOUT)]),

@@ -15,4 +15,7 @@ if not os.environ.get("BENCHWARMERS_HOME"):
     atexit.register(shutil.rmtree, RUN_FOLDER, ignore_errors=True)
 os.environ.setdefault("BENCHWARMERS_SECRET_KEYS", "test-secret-0123456789abcdef")
 
+# No test reads a public catalog: those that read one say where it is.
+os.environ.setdefault("BENCH_CATALOG_URLS", "models_dev=,openrouter=,freellmapi=")
+
 from benchwarmers.settings import *  # noqa: F403

@@ -46,6 +46,7 @@ class Deployment:
             "BENCHWARMERS_HOME": str(self.home),
             "BENCHWARMERS_SECRET_KEYS": SECRET,
             "BENCH_PORT": "0",
+            "BENCH_CATALOG_URLS": "models_dev=,openrouter=,freellmapi=",
             **({"DATABASE_URL": self.database.url} if self.database.name else {}),
             **self.more,
             **more,
