@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -31,6 +32,17 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Whether one model plays, since when, and on what evidence."""
+
+    alias: str
+    served_name: str
+    is_retired: bool
+    at: datetime | None
+    evidence: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Named:
     """A model by its names alone."""
 
@@ -46,6 +58,14 @@ def retire(model: Model, reason: str, actor: str, evidence: Mapping[str, Any] | 
 def restore(model: Model, reason: str, actor: str, evidence: Mapping[str, Any] | None = None) -> None:
     """Brings a retired model back. What spoke against it stays as evidence under `before`. Errors: StatusError."""
     _move(model, Model.Status.ACTIVE, reason, actor, evidence)
+
+
+def retire_alias(alias: str, reason: str, actor: str, evidence: Mapping[str, Any]) -> None:
+    """Retires by name, for rooms that hold no rows. Errors: StatusError, also where there is no such model (any more)."""
+    row = Model.objects.filter(alias=alias).first()
+    if row is None:
+        raise StatusError(f"There is no model {alias} any more.")
+    retire(row, reason[:REASON_LENGTH], actor, evidence)
 
 
 def _move(model: Model, to: Model.Status, reason: str, actor: str, evidence: Mapping[str, Any] | None) -> None:
@@ -80,6 +100,12 @@ def active() -> list[Named]:
     """Names the models that are not retired."""
     rows = Model.objects.filter(status=Model.Status.ACTIVE).values_list("alias", "endpoint__name")
     return [Named(alias, endpoint) for alias, endpoint in rows]
+
+
+def standing(endpoint_name: str) -> list[Standing]:
+    """Tells of every model of an endpoint whether it plays. One query."""
+    rows = Model.objects.filter(endpoint__name=endpoint_name)
+    return [Standing(row.alias, row.served_name, row.status == Model.Status.RETIRED, row.status_at, row.status_evidence) for row in rows]
 
 
 def first_endpoint() -> int | None:
