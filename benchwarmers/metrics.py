@@ -40,7 +40,7 @@ kept = Kept()
 
 
 def text(now: datetime) -> str:
-    """Shape: Prometheus text. Counters begin anew at midnight UTC, which Prometheus takes like a restart. Errors: DatabaseError."""
+    """Shape: Prometheus text. Counters begin anew at midnight in BENCH_TIME_ZONE, which Prometheus takes like a restart. Errors: DatabaseError."""
     sums = kept.read(now)
     queue, outbox, age_s = pulse.queue(now), pulse.outboxes(), figures.heartbeat_age_s(now)
     tokens = [
@@ -50,7 +50,7 @@ def text(now: datetime) -> str:
     ]
     families = [
         family("bench_info", "gauge", "The running version.", [({"version": settings.VERSION}, 1)]),
-        family("bench_calls_total", "counter", "Upstream calls since midnight UTC.", [(of(s), s.calls) for s in sums]),
+        family("bench_calls_total", "counter", "Upstream calls since midnight in BENCH_TIME_ZONE.", [(of(s), s.calls) for s in sums]),
         family("bench_call_seconds_total", "counter", "Seconds that these calls took.", [(of(s), s.latency_ms / 1000) for s in sums]),
         family("bench_tokens_total", "counter", "Tokens of these calls; input includes cache reads.", tokens),
         family(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Max, Sum
+from django.db.models import Max, Sum
 
-from health.models import Attempt, Heartbeat, Permit, Rest
+from health.models import DayTotal, Heartbeat, Permit, Rest
+from health.spend import today
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,16 @@ class DaySum:
 
 
 def of_day(now: datetime) -> list[DaySum]:
-    """Sums the calls since midnight UTC: a range of the index on `started_at`."""
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    grouped = Attempt.objects.filter(started_at__gte=midnight).order_by("endpoint", "model", "status").values_list("endpoint", "model", "status")
-    summed = grouped.annotate(Count("pk"), Sum("latency_ms"), Sum("input_tokens"), Sum("output_tokens"), Sum("cache_read_tokens"), Sum("cost_pusd"))
-    return [DaySum(*row) for row in summed]
+    """Sums today's calls, where today is that of BENCH_TIME_ZONE: some of the totals, whatever the day's calls are."""
+    names = ("calls", "latency_ms", "input_tokens", "output_tokens", "cache_read_tokens", "cost_pusd", "unpriced")
+    grouped = DayTotal.objects.filter(day=today(now)).order_by("endpoint", "model", "status").values_list("endpoint", "model", "status")
+    found = []
+    for endpoint, model, status, *sums in grouped.annotate(*(Sum(name) for name in names)):
+        calls, latency_ms, input_tokens, output_tokens, cache_read_tokens, cost, unpriced = (int(each) for each in sums)
+        if calls:
+            known = None if unpriced == calls else cost
+            found.append(DaySum(endpoint, model, status, calls, latency_ms, input_tokens, output_tokens, cache_read_tokens, known))
+    return found
 
 
 def reserved_calls(now: datetime) -> int:

@@ -13,7 +13,7 @@ from panels.api.panels import Panel, Panels
 from panels.api.schema import Schema
 from panels.api.signins import Providers, SignIn, SignIns
 from panels.api.status import Status
-from panels.api.usage import Usage
+from panels.api.usage import Calls, Usage
 from panels.api.verdicts import Pending, Verdict
 
 LATER = {
@@ -45,6 +45,7 @@ urlpatterns: list[URLPattern] = [
     path("signins/providers", Providers.as_view()),
     path("signins/<str:signin>", SignIn.as_view()),
     path("usage", Usage.as_view()),
+    path("calls", Calls.as_view()),
     path("status", Status.as_view()),
     path("schema", Schema.as_view()),
     *(path(route, Later.as_view(feature=feature)) for route, feature in LATER.items()),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, time
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -20,7 +22,6 @@ from panels.admin.asked import may_see_panels, sum_up, tone, total
 from panels.admin.collections import address_of, curl
 from panels.models import Collection, Panel
 
-DAY = timedelta(days=1)
 NEWEST = 8
 WAITING = 6
 
@@ -69,8 +70,9 @@ def models_at(now: Any) -> dict[str, int]:
 
 
 def day_until(now: Any, own: Any) -> dict[str, Any]:
-    spent = spend.since(now - DAY)
-    panels = Panel.objects.filter(asked_at__gte=now - DAY)
+    day = spend.today(now)
+    spent = spend.since(day)
+    panels = Panel.objects.filter(asked_at__gte=datetime.combine(day, time(), ZoneInfo(settings.BENCH_TIME_ZONE)))
     if own is not None:
         panels = panels.filter(**lookup.asked_by(own))
     return {

@@ -30,8 +30,8 @@ def page_of(shape: type[s.Serializer[Any]]) -> s.Serializer[Any]:
     return page
 
 
-def usd(**kwargs: Any) -> s.CharField:
-    return s.CharField(help_text="US dollars, exact: no exponent, no trailing zeros.", allow_null=True, **kwargs)
+def usd(help_text: str = "US dollars, exact: no exponent, no trailing zeros.", **kwargs: Any) -> s.CharField:
+    return s.CharField(help_text=help_text, allow_null=True, **kwargs)
 
 
 def claims(help_text: str) -> s.ListField:
@@ -142,7 +142,7 @@ class PanelWhole(PanelFields):
     merge_order = s.ListField(child=s.CharField(), allow_null=True)
 
 
-# ------------------------------------------------------------------ keys and usage
+# ------------------------------------------------------------------ keys
 
 
 class KeyAsked(s.Serializer[Any]):
@@ -168,21 +168,6 @@ class Key(KeyAsked):
 
 class KeyMade(Key):
     key = s.CharField(help_text="The key itself, this once.")
-
-
-class UsageRow(s.Serializer[Any]):
-    month = s.CharField()
-    model = s.CharField(required=False, help_text="Or key, endpoint, collection, judge, purpose: what ?by= asked for.")
-    calls = s.IntegerField()
-    failed = s.IntegerField()
-    input_tokens = s.IntegerField()
-    output_tokens = s.IntegerField()
-    cache_read_tokens = s.IntegerField()
-    cache_write_tokens = s.IntegerField()
-    reasoning_tokens = s.IntegerField()
-    estimated_calls = s.IntegerField(help_text="Calls whose tokens are an estimate.")
-    cost_usd = usd()
-    unpriced_calls = s.IntegerField(help_text="Calls whose price is unknown; cost_usd leaves them out.")
 
 
 # ------------------------------------------------------------------ records
@@ -283,7 +268,8 @@ class CollectionAsked(s.Serializer[Any]):
     shape = s.CharField(required=False, max_length=40)
     members = s.ListField(child=s.CharField(), required=False, help_text="Aliases in order; one may stand twice.")
     mergers = s.ListField(child=s.CharField(), required=False)
-    picking = s.ChoiceField(choices=["fixed", "record"], required=False)
+    picking = s.ChoiceField(choices=["fixed", "record"], required=False, help_text="Who takes a route turn, and who sits where not all do.")
+    seats = s.IntegerField(required=False, allow_null=True, help_text="How many members sit in a panel; null: all.")
     explorers = s.IntegerField(required=False)
     timeout_s = s.IntegerField(required=False)
     first_token_timeout_s = s.IntegerField(required=False)

@@ -1,73 +1,180 @@
-"""Usage: the ledger's sums by month."""
+"""Usage: the ledger's sums by month or day, and the ledger itself, as JSON or as a sheet. No prompt stands in either."""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from access.pages import sliced
-from health import sums
+from access.pages import LIMIT_MAX
+from health import history, sums
 from health.costs import usd_text
-from panels.api import shapes
+from health.lines import Row
+from panels.api import shapes, sheets, usage_shapes
+from panels.api.sheets import Money, Sheet
 from panels.api.view import View, listed
 from wire.errors import CallerError
 
 MONTH = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])")
-BY = OpenApiParameter("by", str, enum=list(sums.BY), description="What to sum by; model without it.")
-OF_MONTH = OpenApiParameter("month", str, description="One month, like 2026-11; all without it.")
+DAY = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}")
+COUNTS = ("calls", "failed", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 
 class Usage(View):
     scopes = {"GET": ("read",)}
 
-    @shapes.described(operation_id="list_usage", parameters=[*shapes.PAGE, BY, OF_MONTH], responses=shapes.page_of(shapes.UsageRow))
-    def get(self, request: Request) -> Response:
-        """Sums calls, tokens and costs by month and model (or key, endpoint, collection …), newest month first."""
-        by = request.query_params.get("by", "") or "model"
-        if by not in sums.BY:
-            raise CallerError("invalid_request", f"by must be one of {', '.join(sums.BY)}.", field="by")
-        limit, page_token = self.page_wanted()
-        since, until = month_wanted(request.query_params.get("month", ""))
-        page = sliced(sums.by_month(by, since, until), newest_first, limit, page_token)
-        return listed(page.mapped(lambda row: as_json(row, by)))
+    @shapes.described(
+        operation_id="list_usage",
+        parameters=[
+            *shapes.PAGE,
+            usage_shapes.BY,
+            usage_shapes.GROUP,
+            usage_shapes.MONTH,
+            usage_shapes.FROM,
+            usage_shapes.TO,
+            usage_shapes.FORMAT,
+        ],
+        responses=shapes.page_of(usage_shapes.UsageRow),
+    )
+    def get(self, request: Request) -> Any:
+        """Sums calls, tokens and costs by month (or day) and model (or key, endpoint, collection, purpose, judge, team), newest first."""
+        by = one_of(request, "by", tuple(sums.BY), "model")
+        group = one_of(request, "group", sums.GROUPS, "month")
+        since, until = stretch(request)
+        if sheets.is_wanted(request):
+            columns = (group, by, *COUNTS, "estimated_calls", "cost_usd", "unpriced_calls")
+            return Sheet(f"usage-by-{by}", columns, (as_cells(row) for row in sums.each(by, group, since, until)))
+        page = sums.page(by, group, since, until, *self.page_wanted())
+        return listed(page.mapped(lambda row: as_json(row, by, group)))
 
 
-def month_wanted(text: str) -> tuple[datetime | None, datetime | None]:
-    """Reads ?month=. Errors: CallerError."""
-    if not text:
-        return None, None
-    found = MONTH.fullmatch(text)
-    if found is None:
-        raise CallerError("invalid_request", "month must be written like 2026-11.", field="month")
-    year, month = int(found[1]), int(found[2])
-    zone = ZoneInfo(settings.BENCH_TIME_ZONE)
-    return datetime(year, month, 1, tzinfo=zone), datetime(year + month // 12, month % 12 + 1, 1, tzinfo=zone)
-
-
-def as_json(row: sums.Sums, by: str) -> dict[str, Any]:
+def as_json(row: sums.Sums, by: str, group: str) -> dict[str, Any]:
     return {
-        "month": row.month,
+        group: row.period,
         by: row.name,
-        "calls": row.calls,
-        "failed": row.failed,
-        "input_tokens": row.input_tokens,
-        "output_tokens": row.output_tokens,
-        "cache_read_tokens": row.cache_read_tokens,
-        "cache_write_tokens": row.cache_write_tokens,
-        "reasoning_tokens": row.reasoning_tokens,
+        **{name: getattr(row, name) for name in COUNTS},
         "estimated_calls": row.estimated,
         "cost_usd": usd_text(row.cost_pusd),
         "unpriced_calls": row.unpriced,
     }
 
 
-def newest_first(row: sums.Sums) -> tuple[str, str]:
-    """A key whose rising order has the newest month first."""
-    return str(999_999 - int(row.month.replace("-", ""))), row.name
+def as_cells(row: sums.Sums) -> Sequence[Any]:
+    return (row.period, row.name, *(getattr(row, name) for name in COUNTS), row.estimated, Money(usd_text(row.cost_pusd)), row.unpriced)
+
+
+class Calls(View):
+    scopes = {"GET": ("read",)}
+
+    @shapes.described(
+        operation_id="list_calls",
+        parameters=[*shapes.PAGE, usage_shapes.FROM, usage_shapes.TO, *usage_shapes.CALLS, usage_shapes.FORMAT],
+        responses=shapes.page_of(usage_shapes.Call),
+    )
+    def get(self, request: Request) -> Any:
+        """Lists the ledger, newest first: one row an upstream call, with who asked, tokens, cost and how it went. No texts."""
+        since, until = (None if day is None else midnight(day) for day in stretch(request))
+        of = {name: said for name in ("model", "panel", "call") if (said := request.query_params.get(name, ""))}
+        if any("\0" in said for said in of.values()):
+            return Response({"data": [], "next": None})
+        if sheets.is_wanted(request):
+            return calls_sheet(every_call(since, until, of))
+        return listed(history.calls(*self.page_wanted(), since, until, of).mapped(call_as_json))
+
+
+def every_call(since: datetime | None, until: datetime | None, of: dict[str, str]) -> Iterator[Row]:
+    """All of them, a page at a time: no query lasts as long as a slow reader does."""
+    page_token: str | None = ""
+    while page_token is not None:
+        page = history.calls(LIMIT_MAX, page_token, since, until, of)
+        yield from page.data
+        page_token = page.next
+
+
+def calls_sheet(rows: Iterator[Row]) -> Sheet:
+    """The ledger as a sheet; the admin exports the same."""
+    columns = tuple(usage_shapes.Call().get_fields())
+    return Sheet("calls", columns, ([Money(said) if name == "cost_usd" else said for name, said in call_as_json(row).items()] for row in rows))
+
+
+def call_as_json(row: Row) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "call": row.call,
+        "panel": row.panel,
+        "request": row.request or None,
+        "started_at": row.started_at,
+        "purpose": row.purpose,
+        "seat": row.seat,
+        "collection": row.collection or None,
+        "judge": row.judge,
+        "team": row.team or None,
+        "key": row.key_name or None,
+        "endpoint": row.endpoint,
+        "model": row.model,
+        "served_name": row.served_name,
+        "status": row.status,
+        "http_status": row.http_status,
+        "code": row.code or None,
+        "error": row.error or None,
+        "finish_reason": row.finish_reason or None,
+        "seconds": row.latency_ms / 1000,
+        "ttft_seconds": None if row.ttft_ms is None else row.ttft_ms / 1000,
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "cache_read_tokens": row.cache_read_tokens,
+        "cache_write_tokens": row.cache_write_tokens,
+        "reasoning_tokens": row.reasoning_tokens,
+        "estimated": row.estimated,
+        "cost_usd": usd_text(row.cost_pusd),
+    }
+
+
+# ------------------------------------------------------------------ what is asked for
+
+
+def one_of(request: Request, name: str, there: Sequence[str], usual: str) -> str:
+    """Reads a parameter that has few values. Errors: CallerError."""
+    said = str(request.query_params.get(name, "")) or usual
+    if said not in there:
+        raise CallerError("invalid_request", f"{name} must be one of {', '.join(there)}.", field=name)
+    return said
+
+
+def stretch(request: Request) -> tuple[date | None, date | None]:
+    """Reads ?month=, or ?from= and ?to=. Shape: the first day, and the one after the last. Errors: CallerError."""
+    month, first, last = (request.query_params.get(name, "") for name in ("month", "from", "to"))
+    if month:
+        if first or last:
+            raise CallerError("invalid_request", "month and from or to say the same thing: send one of them.", field="month")
+        found = MONTH.fullmatch(month)
+        if found is None:
+            raise CallerError("invalid_request", "month must be written like 2026-11.", field="month")
+        start = date(int(found[1]), int(found[2]), 1)
+        return start, (start + timedelta(days=32)).replace(day=1)
+    since = day_of(first, "from")
+    until = day_of(last, "to")
+    if since and until and until < since:
+        raise CallerError("invalid_request", "to must not lie before from.", field="to")
+    return since, until + timedelta(days=1) if until else None
+
+
+def day_of(text: str, field: str) -> date | None:
+    if not text:
+        return None
+    try:
+        if DAY.fullmatch(text):
+            return date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise CallerError("invalid_request", f"{field} must be a day like 2026-11-29.", field=field)
+
+
+def midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), ZoneInfo(settings.BENCH_TIME_ZONE))

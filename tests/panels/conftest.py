@@ -9,14 +9,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from access.ids import new_id
 from access.keys import mint
 from access.models import User
 from catalog.models import Endpoint, Model
+from health import rollups
 from health.models import Attempt
 from panels.models import Collection, Member, Panel, Seat
 
@@ -68,7 +71,10 @@ def make_attempt(call: str = "", panel: str = "", **fields: Any) -> Attempt:
         "output_tokens": 200,
         "cost_pusd": 1_320_000_000,
     }
-    return Attempt.objects.create(**(row | fields))
+    made = Attempt.objects.create(**(row | fields))
+    zone = ZoneInfo(settings.BENCH_TIME_ZONE)
+    rollups.rebuild_day(made.started_at.astimezone(zone).date(), zone)  # the ledger's own commit sums rows as it writes them
+    return made
 
 
 def make_panel(*seats: dict[str, Any], **fields: Any) -> Panel:
