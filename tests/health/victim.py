@@ -151,6 +151,52 @@ def ring_and_die() -> None:
     jobs.ring()
 
 
+def a_schedule(function: Any) -> None:
+    """Registers one schedule and its errand, and nothing else."""
+    from health import errands, schedule_clock, schedules
+    from health.schedule_runs import ERRAND
+
+    settings.HOME = FOLDER.parent
+    schedules.registered.clear()
+    errands.registered.clear()
+    errands.register(ERRAND, schedule_clock.do, schedule_clock.gave_up)
+    schedules.register("noted", function, "* * * * *", True, "…")
+
+
+def scheduled() -> None:
+    """Does what waits."""
+    from health import errands
+
+    a_schedule(lambda slot, now: say("ran") or {})
+    errands.work(5)
+
+
+def scheduled_and_die() -> None:
+    """Is killed in the middle of a schedule's run."""
+    from health import errands
+
+    a_schedule(lambda slot, now: die() or {})
+    errands.work(5)
+
+
+def look_at_clock() -> None:
+    """Looks at five minutes of a clock as a host of its own, and does what is due."""
+    from datetime import UTC, datetime, timedelta
+
+    from health import errands, schedule_clock
+    from health.models import ScheduleRun
+
+    a_schedule(lambda slot, now: say(f"ran {slot.minute:02}") or {})
+    settings.HOME = FOLDER / str(os.getpid())
+    settings.HOME.mkdir()
+    noon = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    schedule_clock.tick(noon - timedelta(seconds=30))
+    for second in range(0, 300, 20):
+        schedule_clock.tick(noon + timedelta(seconds=second))
+        while ScheduleRun.objects.filter(state__in=["waiting", "running"]).exists():
+            errands.work(5)
+
+
 if __name__ == "__main__":
     what, *arguments = sys.argv[3:]
     found = globals()[what](*arguments)
