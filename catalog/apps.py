@@ -6,6 +6,13 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from catalog import signin_rows
+        from access import preferences
+        from catalog import reading, signin_rows, sources
 
+        preferences.register(
+            "catalog.sources",
+            {source.name: True for source in sources.every()},
+            reading.check_sources,
+            "Which public catalogs are read, once a day and on opening Discover. What one that is off said before no longer counts.",
+        )
         signin_rows.register_settings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import groupby
@@ -24,7 +25,7 @@ NAMES = (*COLUMNS, facts.TIERS)
 
 # What no catalog is believed: the dearest model known costs 600, and a slip of a factor of a million must not reserve a fortune.
 MOST_OF_A_CATALOG = Decimal(10_000)
-MOST_TIMES_DEARER = 100
+MOST_TIMES = 100
 
 
 class Row(Protocol):
@@ -177,18 +178,28 @@ def since(rows: Sequence[Row], name: str) -> datetime:
 # ------------------------------------------------------------------ what is believed
 
 
-def disbelieved(said: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[str, str, bool] | None:
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """Why a catalog's price for an offer is not believed. `amount` is what may turn out to be true all the same, empty where it cannot."""
+
+    reason: str
+    amount: str = ""
+
+
+def disbelieved(said: Mapping[str, Any], before: Mapping[str, Any]) -> Odd | None:
     """Tells why a catalog's prices for one offer are not taken over, None where they are.
 
-    Shape: prices by fact name as decimal text and tiers, `before` what the same offer last said; the answer is the reason, the amount, and whether it may
-    turn out to be true (a price that rose a hundredfold can be; one beyond every model known cannot).
+    Shape: prices by fact name as decimal text and tiers, `before` what the same offer last said.
     """
     for name, amount in every_amount(said):
         if amount > MOST_OF_A_CATALOG:
-            return f"{name} of {facts.plain(amount)} USD per million tokens is more than any model costs ({MOST_OF_A_CATALOG:,}).", facts.plain(amount), False
+            return Odd(f"{name} of {facts.plain(amount)} USD per million tokens is more than any model costs ({MOST_OF_A_CATALOG:,}).")
     for name in COLUMNS:
-        if name in said and Decimal(before.get(name) or 0) > 0 and Decimal(said[name]) > MOST_TIMES_DEARER * Decimal(before[name]):
-            return f"{name} rose from {before[name]} to {said[name]} USD per million tokens, over {MOST_TIMES_DEARER} times.", str(said[name]), True
+        new, old = Decimal(said.get(name) or 0), Decimal(before.get(name) or 0)
+        # What became free, or no longer is, says so with a nought: that is news, and no slip of the point.
+        if new and old and not 1 <= MOST_TIMES * new / old <= MOST_TIMES**2:
+            moved = "rose" if new > old else "fell"
+            return Odd(f"{name} {moved} from {facts.plain(old)} to {facts.plain(new)} USD per million tokens, over {MOST_TIMES} times.", f"{name} {new}")
     return None
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from catalog import facts
 
+# Beyond any currency: written out, 1e400000 would fill a page.
+MOST_AMOUNT = Decimal(10**15)
 LONGEST_TEXT = 300
 LONGEST_NOTE = 1000
 # Why a model's figures are no prices a token.
@@ -19,7 +21,9 @@ def text(value: Any, longest: int = LONGEST_TEXT) -> str:
     """Gives one line of printable text, cut; empty for what is no text."""
     if not isinstance(value, str):
         return ""
-    return " ".join("".join(char if char.isprintable() else " " for char in value).split())[:longest]
+    if not value.isprintable():
+        value = "".join(char if char.isprintable() else " " for char in value)
+    return " ".join(value.split())[:longest]
 
 
 def name(value: Any, longest: int = LONGEST_TEXT) -> str:
@@ -65,7 +69,7 @@ def amount(value: Any) -> Decimal | None:
         found = Decimal(str(value).strip())
     except InvalidOperation:
         raise ValueError("A price of it is no number.") from None
-    if not found.is_finite():
+    if not found.is_finite() or found > MOST_AMOUNT:
         raise ValueError("A price of it is no number.")
     if found < 0:
         raise ValueError("Its price varies (a negative one is given).")

@@ -147,7 +147,7 @@ def offered(provider_id: str, model_id: Any, model: Any) -> Offered:
 
 def tiers(cost: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Reads prices of long prompts. `context_over_200k` is an older copy of the same, read where there is nothing else."""
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, Mapping[str, Any]] = {}
     for tier in objects(cost.get("tiers")):
         mark = tier["tier"] if isinstance(tier.get("tier"), Mapping) else {}
         above = size(mark.get("size"))
