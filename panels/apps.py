@@ -6,9 +6,11 @@ class PanelsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from access import preferences
         from health import jobs, ledger
-        from panels import history, memory, record, stored
+        from panels import history, memory, record, records, stored
 
+        preferences.register(records.HALF_LIFE, records.HALF_LIFE_DAYS, preferences.number(0, 3650), records.TELLS)
         ledger.register("panels", record.commit_panels)
         ledger.register("seats", record.commit_seats)
         ledger.register("lost", record.commit_lost)

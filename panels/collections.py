@@ -10,7 +10,7 @@ from panels.models import Member
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Shape: `members` and `mergers` are aliases in order; an alias may stand twice. Units: every `_s` is seconds."""
+    """Shape: `members` and `mergers` are aliases in order, one may stand twice; `seats` is how many members sit, None: all. Units: `_s` are seconds."""
 
     name: str
     description: str
@@ -29,6 +29,7 @@ class Collection:
     shadow_share: float
     keep_text: bool | None
     merge_prompt: str | None
+    seats: int | None = None
 
 
 def load_collections() -> dict[str, Collection]:
@@ -55,6 +56,7 @@ def load_collections() -> dict[str, Collection]:
             shadow_share=row.shadow_share,
             keep_text=row.keep_text,
             merge_prompt=row.merge_prompt,
+            seats=row.seats,
         )
         for row in Row.objects.all()
     }

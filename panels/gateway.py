@@ -19,12 +19,14 @@ from catalog.roster import Model
 from catalog.upstream import Upstream
 from health import ledger
 from health.attempt import Attempt
+from health.learned import notes
+from health.learned import rest_of as rest_of_told
 from health.outbox import Outbox
 from health.resting import Resting, line_of, line_of_success, rest_after
 from health.writer import Writer
+from panels.evidence import Evidence
 from panels.mcp.cancels import Cancels
 from panels.memory import Known, Memory, look_up
-from panels.records import record_of
 from panels.snapshot import Snapshot, Snapshots
 from wire.errors import UpstreamError
 
@@ -50,7 +52,7 @@ class Gateway:
         self.cancels = Cancels(self)
         self.rests: dict[str, Resting] = {}  # what this process learned and the snapshot does not know yet
         self.over: dict[str, datetime] = {}
-        self.useful: dict[str, tuple[float, dict[str, float]]] = {}
+        self.evidence = Evidence(self.executor)
 
     async def open(self) -> None:
         await self.upstream.open()
@@ -138,18 +140,36 @@ class Gateway:
             return True
         return False
 
-    def succeeded(self, model: Model) -> None:
-        """A call that went through ends the rests of its model and endpoint, and the counting of their steps."""
+    def heard(self, attempt: Attempt) -> bool:
+        """Writes down what an answer told of its provider's limits, where that is new; lets rest who has nothing left, and tells whether anybody has to."""
+        now = datetime.now(UTC)
+        line = notes.line_of(attempt.order.model, attempt.told, now)
+        rested = False
+        if attempt.failure is None and (rest := rest_of_told(attempt.order.model, attempt.told, now)) is not None:
+            standing = self.rests.get(rest.scope) or (self.snapshots.last.rests.get(rest.scope) if self.snapshots.last else None)
+            if standing is None or standing.until < rest.until:
+                self.rests[rest.scope] = rest
+                self.over.pop(rest.scope, None)
+                line |= line_of(rest)
+                rested = True
+        if line:
+            self.writer.record(line)
+        return rested
+
+    def succeeded(self, attempt: Attempt) -> None:
+        """A call that went through ends the rests of its model and endpoint that began before it, and the counting of their steps."""
+        model = attempt.order.model
         known = self.snapshots.last.rests if self.snapshots.last else {}
         scopes = [s for s in (f"model:{model.alias}", f"endpoint:{model.endpoint.name}") if s in known or s in self.rests]
         if scopes:
-            now = datetime.now(UTC)
+            at = attempt.started_at
             for scope in scopes:
-                self.rests.pop(scope, None)
-                self.over[scope] = now
-            self.writer.record(line_of_success(scopes, now))
+                if (mine := self.rests.get(scope)) is None or mine.since <= at:
+                    self.rests.pop(scope, None)
+                    self.over[scope] = at
+            self.writer.record(line_of_success(scopes, at))
 
-    # ------------------------------------------------------------------ conversations and records
+    # ------------------------------------------------------------------ conversations
 
     async def known(self, digests: Sequence[str], now: datetime) -> dict[str, Known]:
         """What is remembered under digests, by all processes. With the database away, what this one knows."""
@@ -158,15 +178,3 @@ class Gateway:
         except DatabaseError:
             stored = {}
         return self.memory.known(digests, stored, now)
-
-    async def usefulness(self, collection: str) -> dict[str, float]:
-        """Mean usefulness by alias from a collection's verdicts; looked up at most once a minute."""
-        at, found = self.useful.get(collection, (0.0, {}))
-        if time.monotonic() - at > 60:
-            try:
-                records = await asyncio.get_running_loop().run_in_executor(self.executor, record_of, collection)
-                found = {r.model: r.useful.mean for r in records}
-            except DatabaseError:
-                pass  # the last word known is better than none
-            self.useful[collection] = (time.monotonic(), found)
-        return found

@@ -49,6 +49,7 @@ def _panel(panel_id: str) -> dict[str, Any] | None:
         **_totalled(_with_verdicts(shown)),
         "prompt": _prompt(row.prompt),
         "seed": row.seed,
+        "picked": row.picked,
         "merge_order": row.merge_order,
     }
 
@@ -123,6 +124,7 @@ def _of_ledger(panel_id: str, attempts: Sequence[Row]) -> dict[str, Any]:
         **_totalled(_with_verdicts(shown)),
         "prompt": None,
         "seed": None,
+        "picked": None,
         "merge_order": None,
     }
 

@@ -23,6 +23,7 @@ class Collection(models.Model):
     shape = models.CharField(max_length=40, default="review", help_text="Shape of the work: review, design, enumeration …")
     members: models.ManyToManyField[Model, Member] = models.ManyToManyField(Model, through="Member", related_name="+")
     picking = models.CharField(max_length=16, choices=Picking.choices, default=Picking.FIXED)
+    seats = models.PositiveIntegerField(null=True, blank=True, help_text="How many of the members sit in a panel, for example 3. Empty: all of them.")
     explorers = models.PositiveIntegerField(default=1, help_text="Seats for the models that have gone unused longest.")
     timeout_s = models.PositiveIntegerField(default=300, help_text="Seconds a panel waits for its seats at most.")
     first_token_timeout_s = models.PositiveIntegerField(default=60, help_text="Seconds until a streamed upstream call must have said something.")
@@ -90,13 +91,15 @@ class Panel(models.Model):
     key_name = models.CharField(max_length=200, blank=True)
     request = models.CharField(max_length=80, blank=True, help_text="The request's id.")
     prompt = models.TextField(null=True, help_text="JSON: the conversation as it was asked. Empty once retention took it.")
-    seed = models.BigIntegerField(default=0, help_text="What broke ties between explorers and shuffled answers for the merger.")
+    seed = models.BigIntegerField(default=0, help_text="What broke ties between explorers, drew from beliefs and shuffled answers for the merger.")
     merge_order = models.JSONField(null=True, help_text="Call ids in the order in which the merger read them.")
+    picked = models.JSONField(null=True, help_text="Where the record decided: each member's belief and draw, and whose turn it was.")
     seconds = models.FloatField(null=True)
     dialect = models.CharField(max_length=32, blank=True)
 
     class Meta:
         ordering = ["-asked_at", "-id"]
+        indexes = [models.Index(fields=["collection", "-asked_at"], name="panels_panel_collection_latest")]
 
 
 class Seat(models.Model):

@@ -13,7 +13,8 @@ from catalog.addresses import AddressRefused, check_image_url
 from catalog.roster import Model
 from health.resting import LIMIT
 from panels.collections import Collection
-from panels.seating import Hindrance, Place, hindrance, seats
+from panels.picking import NOTHING, Beliefs, Pick
+from panels.seating import Hindrance, Place, hindrance, pick, seats
 from panels.snapshot import Snapshot
 from wire.conversation import File, Image, Request, Role, each_part
 from wire.errors import CallerError
@@ -43,8 +44,16 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
+class Picked:
+    """Why the record seated whom it did. Shape: `draws` by alias: the Beta's two parameters and what was drawn from it by the panel's seed."""
+
+    draws: Mapping[str, tuple[float, float, float]]
+    forced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """Shape: `request` is what every seat is sent. Units: `tokens` estimated input, `asked_at` aware UTC."""
+    """Shape: `request` is what every seat is sent; `picked` where the record decided. Units: `tokens` estimated input, `asked_at` aware UTC."""
 
     panel: str
     target: Target
@@ -55,6 +64,7 @@ class Plan:
     asked_at: datetime
     seed: int
     seats: tuple[Seat, ...]
+    picked: Picked | None = None
 
     @property
     def collection(self) -> Collection:
@@ -115,19 +125,24 @@ def plan_panel(
     now: datetime,
     seed: int | None = None,
     besides: Sequence[str] = (),
+    beliefs: Beliefs = NOTHING,
+    waited: Mapping[str, int] | None = None,
 ) -> Plan:
     """Places the seats. `request` already ends with a user turn; `besides` are aliases that sit with the members this once.
+
+    `beliefs` and `waited`, the panels since each member sat, decide where not all members sit.
 
     Errors: CallerError 400 where no seat can take it.
     """
     assert target.collection is not None
     tokens = request_tokens(request)
-    seed = random.SystemRandom().getrandbits(53) if seed is None else seed
+    seed = new_seed() if seed is None else seed
 
     def check(model: Model) -> Hindrance | None:
         return hindrance(model, request, tokens, snapshot.rest_of(model, now, (LIMIT,)))
 
-    placed = seats(target.collection, snapshot.models, last_seated, seed, check, besides)
+    sits = pick(target.collection, snapshot.models, beliefs, waited or {}, seed, check, besides)
+    placed = seats(target.collection, snapshot.models, last_seated, seed, check, besides, sits)
     return Plan(
         panel=new_id("pan"),
         target=target,
@@ -138,7 +153,19 @@ def plan_panel(
         asked_at=now,
         seed=seed,
         seats=tuple([Seat(new_id("call"), i, p) for i, p in enumerate(placed)]),
+        picked=picked_from(sits, beliefs) if sits else None,
     )
+
+
+def new_seed() -> int:
+    return random.SystemRandom().getrandbits(53)
+
+
+def picked_from(sits: Pick, beliefs: Beliefs) -> Picked | None:
+    """What is kept of a pick; None where the order given decided."""
+    if not sits.draws and not sits.forced:
+        return None
+    return Picked({alias: (round((b := beliefs.about(alias)).a, 6), round(b.b, 6), round(drawn, 6)) for alias, drawn in sits.draws.items()}, sits.forced)
 
 
 def ends_with_user(request: Request) -> bool:

@@ -38,6 +38,7 @@ def begun(plan: Plan, mode: str, dialect: str) -> dict[str, Any]:
                 "request": plan.request_id,
                 "prompt": orjson.dumps(transcript.dump(plan.request.messages)).decode() if keep else None,
                 "seed": plan.seed,
+                "picked": {"draws": plan.picked.draws, "forced": plan.picked.forced} if plan.picked else None,
                 "dialect": dialect,
             }
         ],
@@ -72,7 +73,7 @@ def ended(panel: str, status: str, seconds: float, merge_order: Sequence[str] | 
 
 # ------------------------------------------------------------------ committing
 
-PANEL_FIELDS = ("id", "asked_at", "collection", "mode", "status", "judge", "key_id", "key_name", "request", "prompt", "seed", "dialect")
+PANEL_FIELDS = ("id", "asked_at", "collection", "mode", "status", "judge", "key_id", "key_name", "request", "prompt", "seed", "picked", "dialect")
 SEAT_FIELDS = ("call", "panel", "position", "model", "seat", "status", "code", "message", "text", "finish_reason", "seconds", "ttft_seconds")
 INSERT_PANEL = f"INSERT INTO panels_panel ({', '.join(PANEL_FIELDS)}) VALUES ({', '.join(['%s'] * len(PANEL_FIELDS))}) ON CONFLICT (id) DO NOTHING"  # noqa: S608
 END_PANEL = "UPDATE panels_panel SET status = %s, seconds = %s, merge_order = %s WHERE id = %s"
@@ -98,7 +99,8 @@ def when(value: Any) -> Any:
 def commit_panels(cursor: Any, items: Sequence[dict[str, Any]]) -> None:
     for item in items:
         if "asked_at" in item:
-            row = {**item, "asked_at": when(datetime.fromisoformat(item["asked_at"]))}
+            picked = orjson.dumps(item["picked"]).decode() if item.get("picked") else None
+            row = {**item, "asked_at": when(datetime.fromisoformat(item["asked_at"])), "picked": picked}
             cursor.execute(INSERT_PANEL, [clean(row.get(f)) for f in PANEL_FIELDS])
         else:
             order = orjson.dumps(item["merge_order"]).decode() if item.get("merge_order") else None

@@ -7,17 +7,31 @@ The rule, in full:
   says nothing here.
 - `confidently_wrong` is the share of judged answers that hold at least one claim found false. A verdict without claims found none.
 - `real` and `false` are sums of claims, weighed the same way: two judges who each list the same claim make one claim of it.
-- Both shares are Beta posteriors over the prior Beta(1, 1): a model with one good verdict is promising, not perfect.
+- Verdicts age: one that is a half-life old weighs half of one of today, for what stands behind a name changes. Ages are whole days. What was counted
+  stands beside what it weighs; claims are counted, not weighed.
+- Both shares are Beta posteriors over the prior Beta(1, 1): a model with one good verdict is promising, not perfect, and one whose verdicts are
+  all old is unknown again.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+from django.db.models import Count, Q
+
+from access import preferences
 from panels.beta import Rate, rate
 from panels.models import Verdict
+from panels.picking import Word
+
+HALF_LIFE = "records.half_life_days"
+HALF_LIFE_DAYS = 60
+TELLS = "Days after which a verdict weighs half in a model's record and in picks by record. 0: verdicts never age."
+# A verdict of so many half-lives weighs less than a thousandth: nobody is picked by it.
+FORGOTTEN_AFTER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +45,17 @@ class Judged:
     useful: bool | None
     real: int
     false: int
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What verdicts say of one model in one collection. Shape: `judged` calls, by `judges` people; claims may be fractions (see above)."""
+    """What verdicts say of one model in one collection. Shape: `judged` calls, by `judges` people, which weigh `weight`; claims may be fractions."""
 
     collection: str
     model: str
     judged: int
+    weight: float
     judges: int
     useful: Rate
     confidently_wrong: Rate
@@ -56,38 +72,117 @@ def records(verdicts: Iterable[Judged]) -> list[Record]:
 
 
 def _record(collection: str, model: str, calls: dict[str, list[Judged]]) -> Record:
-    yes = said = wrong = real = false = 0.0
+    useful, wrong = Share(), Share()
+    weight = real = false = 0.0
     for verdicts in calls.values():
         share = 1.0 / len(verdicts)
-        wrong += sum(v.false > 0 for v in verdicts) * share
+        wrong.add([v.false > 0 for v in verdicts], [v.weight for v in verdicts])
+        weight += sum(v.weight for v in verdicts) * share
         real += sum(v.real for v in verdicts) * share
         false += sum(v.false for v in verdicts) * share
-        if words := [v.useful for v in verdicts if v.useful is not None]:
-            said += 1
-            yes += sum(words) / len(words)
+        if words := [(v.useful, v.weight) for v in verdicts if v.useful is not None]:
+            useful.add([said for said, _ in words], [weighs for _, weighs in words])
     return Record(
         collection=collection,
         model=model,
         judged=len(calls),
+        weight=round(weight, 9),
         judges=len({v.judge for verdicts in calls.values() for v in verdicts}),
-        useful=rate(round(yes, 9), said),
-        confidently_wrong=rate(round(wrong, 9), len(calls)),
+        useful=useful.rate(),
+        confidently_wrong=wrong.rate(),
         real=round(real, 9),
         false=round(false, 9),
     )
 
 
-def record_of(collection: str) -> list[Record]:
+class Share:
+    """Sums answers to one question over calls, as they are and as they weigh; the judges of one call share its weight."""
+
+    def __init__(self) -> None:
+        self.yes = self.of = self.counted_yes = self.counted = 0.0
+
+    def add(self, said: Sequence[bool], weights: Sequence[float]) -> None:
+        share = 1.0 / len(said)
+        self.yes += sum(w for yes, w in zip(said, weights, strict=True) if yes) * share
+        self.of += sum(weights) * share
+        self.counted_yes += sum(said) * share
+        self.counted += 1
+
+    def rate(self) -> Rate:
+        return rate(round(self.yes, 9), round(self.of, 9), round(self.counted_yes, 9), self.counted)
+
+
+def weight_of(at: datetime, now: datetime, half_life_days: float) -> float:
+    """What a verdict of some age weighs; 1 for one of today or where none ages. Units: a half-life of 0 days means never."""
+    days = (now - at).days
+    return 0.5 ** (days / half_life_days) if half_life_days and days > 0 else 1.0
+
+
+# ------------------------------------------------------------------ read from what is kept
+
+
+def half_life_days() -> float:
+    """Reads after how many days a verdict weighs half; 0: none ages."""
+    return float(preferences.value(HALF_LIFE))
+
+
+def record_of(collection: str, now: datetime) -> list[Record]:
     """Reads the record of every model that was judged in a collection."""
-    return records(_judged(collection=collection))
+    return records(_judged(now, collection=collection))
 
 
-def records_of_model(alias: str) -> list[Record]:
+def records_of_model(alias: str, now: datetime) -> list[Record]:
     """Reads a model's record in every collection where it was judged. Direct calls stand under the empty name."""
-    return records(_judged(model=alias))
+    return records(_judged(now, model=alias))
 
 
-def _judged(**of: str) -> Iterable[Judged]:
-    rows = Verdict.objects.filter(current=True, **of).order_by("id").values_list("call", "judge", "collection", "model", "useful", "real", "false")
-    for call, judge, collection, model, useful, real, false in rows.iterator(chunk_size=2000):
-        yield Judged(call=call, judge=judge, collection=collection, model=model, useful=useful, real=len(real), false=len(false))
+def _judged(now: datetime, **of: str) -> Iterable[Judged]:
+    half_life = half_life_days()
+    rows = Verdict.objects.filter(current=True, **of).order_by("id").values_list("call", "judge", "collection", "model", "useful", "real", "false", "at")
+    for call, judge, collection, model, useful, real, false, at in rows.iterator(chunk_size=2000):
+        yield Judged(call, judge, collection, model, useful, len(real), len(false), weight_of(at, now, half_life))
+
+
+# ------------------------------------------------------------------ read for a pick
+
+
+def usefulness(collection: str, now: datetime, half_life: float) -> dict[str, tuple[float, float]]:
+    """Reads by alias what the useful answers and all answers of a collection weigh, those that nobody called either way left out."""
+    verdicts = Verdict.objects.filter(current=True, collection=collection, useful__isnull=False)
+    if half_life:
+        verdicts = verdicts.filter(at__gt=now - timedelta(days=FORGOTTEN_AFTER * half_life))
+    by_call: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
+    for model, call, useful, at in verdicts.order_by("id").values_list("model", "call", "useful", "at").iterator(chunk_size=5000):
+        by_call[model, call].append((bool(useful), weight_of(at, now, half_life)))
+    shares: dict[str, Share] = defaultdict(Share)
+    for (model, _), words in by_call.items():
+        shares[model].add([said for said, _ in words], [weighs for _, weighs in words])
+    return {model: (share.yes, share.of) for model, share in shares.items()}
+
+
+def elsewhere(collection: str, aliases: Sequence[str], now: datetime, half_life: float) -> dict[str, Word]:
+    """Reads by alias what verdicts of other collections say: plainly counted within two half-lives, for it decides little."""
+    verdicts = Verdict.objects.filter(current=True, model__in=aliases, useful__isnull=False).exclude(collection=collection)
+    if half_life:
+        verdicts = verdicts.filter(at__gt=now - timedelta(days=2 * half_life))
+    counted = verdicts.order_by().values_list("model").annotate(of=Count("id"), yes=Count("id", filter=Q(useful=True)))
+    return {model: Word(yes / of, float(of)) for model, of, yes in counted}
+
+
+Scores = Callable[[str, Sequence[str]], Mapping[str, Word]]
+score_readers: list[Scores] = []
+
+
+def register_scores(read: Scores) -> None:
+    """Adds somebody who knows scores of models from elsewhere than verdicts: the suite, when it starts. Called in a thread, with a collection and aliases."""
+    score_readers.append(read)
+
+
+def scores(collection: str, aliases: Sequence[str]) -> dict[str, Word]:
+    """Asks all who know scores; of two words on a model the weightier holds."""
+    found: dict[str, Word] = {}
+    for read in score_readers:
+        for alias, word in read(collection, aliases).items():
+            if alias not in found or found[alias].weight < word.weight:
+                found[alias] = word
+    return found

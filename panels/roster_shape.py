@@ -107,6 +107,7 @@ COLLECTION: dict[str, Field] = {
     "shape": Field(text_of(40), "review"),
     "members": Field(aliases, []),
     "picking": Field(picking, "fixed"),
+    "seats": Field(whole_of(1, MOST_SEATS), None),
     "explorers": Field(whole_of(0, MOST_SEATS), 1),
     "mergers": Field(aliases, []),
     "timeout_s": Field(whole_of(1, LONGEST_WAIT_S), 300),

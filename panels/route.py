@@ -16,11 +16,11 @@ from catalog import providers
 from catalog.roster import Model
 from health.attempt import Attempt
 from health.writer import DatabaseAway, Denied
-from panels import asks, memory, record
+from panels import asks, memory, picking, record
 from panels.convene import order_for, sit
 from panels.memory import Known, Trail
 from panels.outcome import SeatResult
-from panels.plan import Plan, Seat, Target
+from panels.plan import Picked, Plan, Seat, Target, new_seed, picked_from
 from panels.seating import Hindrance, Place, hindrance
 from panels.single import Bounds, Candidate, Single, planned_single
 from panels.turn import Turn
@@ -51,8 +51,9 @@ async def route(turn: Turn, target: Target) -> None:
     now = datetime.now(UTC)
     known = await turn.gateway.known(trail.digests, now)
     pinned = memory.pinned(trail, known)
-    order = await picked(turn, collection.name, collection.picking, members)
-    planned = planned_single(turn, target, "route", order[0].alias, order[0])
+    seed = new_seed()
+    order, why = await picked(turn, collection.name, collection.picking, members, seed, now)
+    planned = planned_single(turn, target, "route", order[0].alias, order[0], seed, why)
     candidates = in_order(turn, planned, order, pinned, now)
 
     def prepare(model: Model) -> Request:
@@ -104,12 +105,14 @@ def barred(turn: Turn, planned: Plan, model: Model, now: datetime) -> Hindrance 
     return hindrance(model, request, planned.tokens, turn.snapshot.rest_of(model, now))
 
 
-async def picked(turn: Turn, collection: str, picking: str, members: Sequence[Model]) -> list[Model]:
+async def picked(turn: Turn, collection: str, by: str, members: Sequence[Model], seed: int, now: datetime) -> tuple[list[Model], Picked | None]:
     """The members in the order in which they are tried: as given, or by their record, before any verdict as given."""
-    if picking != "record":
-        return list(members)
-    usefulness = await turn.gateway.usefulness(collection)
-    return sorted(members, key=lambda m: -usefulness.get(m.alias, 0.5))
+    if by != "record":
+        return list(members), None
+    aliases = [m.alias for m in members]
+    beliefs = await turn.gateway.evidence.beliefs(collection, aliases, now)
+    pick = picking.ranked(aliases, beliefs, seed)
+    return [members[i] for i in pick.seated], picked_from(pick, beliefs)
 
 
 def fitting(request: Request, trail: Trail, known: dict[str, Known], model: Model) -> Request:

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from catalog import providers
 from catalog.roster import Model
 from health.resting import Resting
+from panels import picking
 from panels.collections import Collection
+from panels.picking import Beliefs, Pick
 from wire import dialects
 from wire.conversation import Request
 
@@ -74,14 +76,40 @@ def seats(
     seed: int,
     check: Callable[[Model], Hindrance | None],
     besides: Sequence[str] = (),
+    sits: Pick | None = None,
 ) -> list[Place]:
-    """Members in order and then those seated besides, each with what hinders it; then explorers that nothing hinders."""
+    """Members in order, all or those picked, and then those seated besides, each with what hinders it; then explorers that nothing hinders."""
     places = []
-    for alias in (*collection.members, *besides):
+    members = collection.members if sits is None else [collection.members[i] for i in sits.seated]
+    for alias in (*members, *(a for a in besides if a not in collection.members)):
         model = models.get(alias)
         places.append(Place(alias, model, "member", check(model) if model else Hindrance("unknown", f"{alias} is not on the roster.")))
     places += [Place(m.alias, m, "explorer") for m in explorers(collection, models.values(), last_seated, seed, check, besides)]
     return places
+
+
+def sits_in_part(collection: Collection) -> bool:
+    """Tells whether a collection seats fewer than all its members."""
+    return collection.seats is not None and collection.seats < len(collection.members)
+
+
+def pick(
+    collection: Collection,
+    models: Mapping[str, Model],
+    beliefs: Beliefs,
+    waited: Mapping[str, int],
+    seed: int,
+    check: Callable[[Model], Hindrance | None],
+    wanted: Sequence[str] = (),
+) -> Pick | None:
+    """Picks the members that sit, None where all do: by the record, or the first in order that can; who was asked for by name sits in any case."""
+    if not sits_in_part(collection):
+        return None
+    assert collection.seats is not None
+    able = {alias for alias in collection.members if (model := models.get(alias)) and check(model) is None}
+    if collection.picking != "record":
+        beliefs, waited = picking.NOTHING, {}
+    return picking.picked(collection.members, able, collection.seats, beliefs, waited, seed, wanted)
 
 
 def explorers(

@@ -245,7 +245,7 @@ class Single:
         until = time.monotonic() + (self.bounds.wait_max_s if candidate.waits else 0.0)
         while True:
             try:
-                denied = (await self.turn.gateway.writer.reserve(None, [ask])).rest[0]
+                denied = (await self.turn.gateway.writer.reserve(None, [asks.now(ask, attempt, until - time.monotonic())])).rest[0]
             except DatabaseAway:
                 text = "The database cannot be reached, and this call has limits to keep."
                 self.refused.append(outcome.unasked(self.seat_of(candidate.model), "error", "database_unavailable", text, 5.0))
@@ -273,6 +273,8 @@ class Single:
     def failed(self, attempt: Attempt, error: UpstreamError) -> None:
         """Writes a failed try down and lets rest who has to."""
         self.record(attempt)
+        if attempt.told:
+            self.turn.gateway.heard(attempt)
         self.rested |= self.turn.gateway.learn(attempt, error, every_kind=self.purpose == "route")
 
     def is_callers_own(self, error: UpstreamError) -> bool:
@@ -294,9 +296,10 @@ class Single:
         stored.keep(self.turn, answer)
         extra = self.remember(model, parts) if self.remember else {}
         self.finish(attempt, extra)
-        gateway.succeeded(model)
-        if extra.get("pins"):
-            # Another process may take the next turn at once, and it must know whose conversation this is.
+        gateway.succeeded(attempt)
+        rested = bool(attempt.told) and gateway.heard(attempt)
+        if rested or extra.get("pins"):
+            # Another process may take the next turn at once, and it must know whose conversation this is, and who is not to be asked.
             await gateway.writer.flush(1.0)
 
     def finish(self, last: Attempt | None, extra: dict[str, Any] | None = None) -> None:
@@ -362,8 +365,8 @@ class Single:
         return outcome.exhausted(results)
 
 
-def planned_single(turn: Turn, target: plan.Target, seat: str, alias: str, model: Model) -> Plan:
+def planned_single(turn: Turn, target: plan.Target, seat: str, alias: str, model: Model, seed: int = 0, picked: plan.Picked | None = None) -> Plan:
     """A plan of one seat; which model takes it is decided on the way."""
     tokens = request_tokens(turn.request)
     place = Place(alias, model, seat)
-    return Plan(new_id("pan"), target, turn.caller, turn.request, turn.request_id, tokens, datetime.now(UTC), 0, (Seat(new_id("call"), 0, place),))
+    return Plan(new_id("pan"), target, turn.caller, turn.request, turn.request_id, tokens, datetime.now(UTC), seed, (Seat(new_id("call"), 0, place),), picked)

@@ -14,12 +14,14 @@ from health.attempt import Attempt
 from health.lines import Settle
 from health.resting import LIMIT
 from health.writer import Ask
-from panels import asks, merge, outcome, plan, record, stored
+from panels import asks, merge, outcome, picking, plan, record, stored
+from panels.collections import Collection
 from panels.convene import convene, order_for, permitted
 from panels.outcome import SeatResult
+from panels.picking import NOTHING, Beliefs
 from panels.plan import Plan, Seat, Target
 from panels.prompts import PromptError
-from panels.seating import Hindrance, Place, hindrance
+from panels.seating import Hindrance, Place, hindrance, sits_in_part
 from panels.turn import Stream, Turn, names_for_header, reserve, upstream_time
 from wire.conversation import Chunk, Reply, Request, Stop, Text
 from wire.dialects import Answer
@@ -34,8 +36,10 @@ async def panel(turn: Turn, target: Target) -> None:
     plan.check_panel(turn.request)
     if not plan.ends_with_user(turn.request):
         turn.request = turn.dialect.with_user_turn(turn.request, plan.NO_LAST_USER_TURN)
+    now = datetime.now(UTC)
     seated = await turn.gateway.last_seated() if collection.explorers else {}
-    planned = plan.plan_panel(turn.request, target, turn.caller, turn.snapshot, seated, turn.request_id, datetime.now(UTC), besides=turn.besides)
+    beliefs, waited = await by_record(turn, collection, now)
+    planned = plan.plan_panel(turn.request, target, turn.caller, turn.snapshot, seated, turn.request_id, now, None, turn.besides, beliefs, waited)
     turn.panel = planned.panel
     hindrances = [s.place.hindrance for s in planned.seats if s.place.hindrance]
     if len(hindrances) == len(planned.seats):
@@ -50,11 +54,26 @@ async def panel(turn: Turn, target: Target) -> None:
     writer = turn.gateway.writer
     writer.record({"begin": [{"id": planned.panel, "panel": planned.panel}], **record.begun(planned, target.mode, turn.dialect.name)})
     turn.gateway.note_seated([m.alias for m in models])
+    if collection.picking == "record":
+        sat = [s.place.alias for s in planned.seats if s.place.seat == "member" and not s.place.hindrance]
+        turn.gateway.evidence.note(collection.name, planned.panel, now, sat)
     sitting = Sitting(turn, planned, ask)
     try:
         await sitting.run()
     finally:
         sitting.close()
+
+
+async def by_record(turn: Turn, collection: Collection, now: datetime) -> tuple[Beliefs, dict[str, int]]:
+    """What decides who sits where the record does and not all can; of any other collection nothing is looked up."""
+    if collection.picking != "record" or not sits_in_part(collection):
+        return NOTHING, {}
+    members = collection.members
+    evidence = turn.gateway.evidence
+    beliefs, panels = await asyncio.gather(
+        evidence.beliefs(collection.name, members, now), evidence.last_panels(collection.name, picking.turn_within(len(members), collection.seats or 1))
+    )
+    return beliefs, picking.waited(members, panels)
 
 
 def mergers(turn: Turn, planned: Plan) -> list[Model]:
@@ -183,8 +202,8 @@ class Sitting:
                 await attempt.stream(self.turn.gateway.upstream, sink)
             else:
                 await attempt.whole(self.turn.gateway.upstream)
-        except UpstreamError:
-            pass  # the attempt knows
+        except UpstreamError as error:
+            self.turn.gateway.learn(attempt, error, every_kind=False)
         finally:
             result = outcome.result_of(seat, attempt)
             self.results.append(result)
@@ -192,6 +211,8 @@ class Sitting:
             if seat_ask is not None:
                 line["settle"] = [{"permit": seat_ask.id, "truth": asks.seat_truth(seat_ask, attempt)}]
             writer.record(line)
+            if attempt.told:
+                self.turn.gateway.heard(attempt)
         return result, wrote
 
     merged_text: str = ""

@@ -10,6 +10,7 @@ from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import BooleanRadioFilter, FieldTextFilter, RangeDateTimeFilter
@@ -140,7 +141,7 @@ def panel_url(request: HttpRequest, call: str) -> str:
 
 def record_rows(collection: str) -> list[dict[str, Any]]:
     """A collection's record as the page draws it, the most useful first."""
-    found = sorted(records.record_of(collection), key=lambda r: (-r.useful.mean, r.model))
+    found = sorted(records.record_of(collection, timezone.now()), key=lambda r: (-r.useful.mean, r.model))
     return [{"record": r, "useful": bar(r.useful), "wrong": bar(r.confidently_wrong), "real": number(r.real), "false": number(r.false)} for r in found]
 
 

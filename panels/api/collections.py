@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -41,7 +42,7 @@ class Collection(CollectionPaths):
         """Shows a collection, and what verdicts in it say of each model."""
         if not self.caller.may("read") and not self.caller.may_ask_collection(name):
             raise editing.UnknownCollection(name)
-        return answer({**to_json(editing.found(name)), "record": records.record_of(name)})
+        return answer({**to_json(editing.found(name)), "record": records.record_of(name, timezone.now())})
 
     @shapes.described(operation_id="change_collection", request=shapes.CollectionAsked, responses=shapes.Collection)
     def patch(self, request: Request, name: str) -> Response:

@@ -92,7 +92,7 @@ class Model(ModelPaths):
     @shapes.described(operation_id="get_model", responses=shapes.ModelWithRecord)
     def get(self, request: Request, alias: str) -> Response:
         """Shows a model, and what verdicts say of it in each collection."""
-        return answer({**self.found(alias), "record": records.records_of_model(alias)})
+        return answer({**self.found(alias), "record": records.records_of_model(alias, timezone.now())})
 
     @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=shapes.Model)
     def patch(self, request: Request, alias: str) -> Response:

@@ -135,10 +135,16 @@ class PanelListed(PanelFields):
     seats = SeatListed(many=True)
 
 
+class Picked(s.Serializer[Any]):
+    draws = s.DictField(child=s.ListField(child=s.FloatField()), help_text="By alias: the Beta's two parameters, and what the seed drew from it.")
+    forced = s.ListField(child=s.CharField(), help_text="Who sat because its turn had come.")
+
+
 class PanelWhole(PanelFields):
     seats = SeatWhole(many=True)
     prompt = s.JSONField(allow_null=True, help_text="The conversation as it was asked; null where none is kept.")
     seed = s.IntegerField(allow_null=True)
+    picked = Picked(allow_null=True, help_text="Where the record decided who sits or takes the turn.")
     merge_order = s.ListField(child=s.CharField(), allow_null=True)
 
 
@@ -148,6 +154,7 @@ class PanelWhole(PanelFields):
 class KeyAsked(s.Serializer[Any]):
     name = s.CharField(max_length=200, help_text="What uses it. Needed to make one.")
     owner = s.CharField(required=False, max_length=200, allow_null=True)
+    team = s.CharField(required=False, max_length=200, allow_null=True, help_text="Whose budget its calls count against besides its own.")
     scopes = s.ListField(child=s.ChoiceField(choices=["ask", "judge", "read", "operate", "admin"]), required=False, help_text="ask and judge without it.")
     collections = s.ListField(child=s.CharField(), required=False, allow_null=True, help_text="Collections it may ask; null and no models: all.")
     models = s.ListField(child=s.CharField(), required=False, allow_null=True, help_text="Aliases it may ask, or prefixes that end in *.")
@@ -176,17 +183,20 @@ class KeyMade(Key):
 class Rate(s.Serializer[Any]):
     """A share and how sure it is: the posterior over Beta(1, 1), with its 95% interval."""
 
-    yes = s.FloatField(help_text="May be a fraction: several judges of one call share its weight.")
+    yes = s.FloatField(help_text="Weights: verdicts age, and several judges of one call share its weight.")
     of = s.FloatField()
     mean = s.FloatField()
     low = s.FloatField()
     high = s.FloatField()
+    counted_yes = s.FloatField(help_text="As `yes` before it aged; a fraction where several judged one call.")
+    counted = s.FloatField(help_text="As `of` before it aged.")
 
 
 class Record(s.Serializer[Any]):
     collection = s.CharField()
     model = s.CharField()
     judged = s.IntegerField(help_text="Calls.")
+    weight = s.FloatField(help_text="What they weigh: a verdict of one half-life ago half.")
     judges = s.IntegerField()
     useful = Rate()
     confidently_wrong = Rate(help_text="Share of judged answers with at least one false claim.")

@@ -182,7 +182,7 @@ def besides_of(desk: Desk, collection: Collection, given: object) -> tuple[str, 
             raise CallerError("model_not_found", f"There is no model {name!r} on the roster to seat besides.{meant(name, known)}", status=404, field="with")
         if not desk.caller.may_ask_model(name):
             raise CallerError("not_allowed", f"This key may not ask {name!r}.", status=403, field="with")
-    return tuple(dict.fromkeys(n for n in names if n not in collection.members))
+    return tuple(dict.fromkeys(names))
 
 
 def meant(name: str, known: Sequence[str]) -> str:
