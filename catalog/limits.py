@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from catalog.shape import known_names, mapping, whole
@@ -10,6 +11,8 @@ from catalog.shape import known_names, mapping, whole
 COUNTED = ("requests", "tokens")
 WINDOWS = ("minute", "day", "month")
 PARALLEL = "parallel"
+# Limits of the same shape that refuse nothing: what they would have refused is counted.
+SHADOW = "shadow"
 MOST = 10**15
 MOST_PARALLEL = 100_000
 
@@ -17,11 +20,22 @@ MOST_PARALLEL = 100_000
 def checked(value: Any, field: str = "limits") -> dict[str, Any]:
     """Gives the limits with what says nothing (null, empty windows) left out.
 
-    Shape: {"requests": {"minute": 30, "day": 1000, "month": 20000}, "tokens": {...}, "parallel": 4}; each part may be missing.
+    Shape: {"requests": {"minute": 30, "day": 1000, "month": 20000}, "tokens": {...}, "parallel": 4, "shadow": {the same}}; each part may be missing.
     Errors: ShapeError that names the field.
     """
     limits = mapping(value, field)
-    known_names(limits, (*COUNTED, PARALLEL), field)
+    known_names(limits, (*COUNTED, PARALLEL, SHADOW), field)
+    found = checked_windows(limits, field)
+    if limits.get(SHADOW) is not None:
+        path = f"{field}.{SHADOW}"
+        shadow = mapping(limits[SHADOW], path)
+        known_names(shadow, (*COUNTED, PARALLEL), path)
+        if kept := checked_windows(shadow, path):
+            found[SHADOW] = kept
+    return found
+
+
+def checked_windows(limits: Mapping[str, Any], field: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for counted in COUNTED:
         if limits.get(counted) is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Shape: `key` is in the clear, for the Authorization header only; `limits` and `quirks` as the roster file has them."""
+    """Shape: `key` is in the clear, for the Authorization header only; `limits` and `quirks` as the roster file has them; `learned` limits likewise."""
 
     id: int
     name: str
@@ -20,6 +20,7 @@ class Endpoint:
     key: str = field(repr=False)
     limits: Mapping[str, Any]
     quirks: Mapping[str, Any]
+    learned: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Model:
     retired: bool
     status_reason: str
     prices: tuple[Price, ...]
+    learned: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def context_window(self) -> int | None:

@@ -6,9 +6,11 @@ class HealthConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from health import jobs, ledger, probing, resting, scheduled, signin_watch, sweep
+        from health import jobs, learned, ledger, probing, resting, scheduled, signin_watch, sweep
 
         ledger.register("rests", resting.commit_rests)
+        ledger.register("learned", learned.commit_learned)
+        ledger.register("allowances", learned.commit_allowances)
         jobs.register("sweep", 60, sweep.sweep)
         jobs.register("drain", 30, sweep.drain)
         jobs.register("signins", 600, signin_watch.watch)

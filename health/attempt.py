@@ -20,7 +20,7 @@ from catalog.providers import Provider
 from catalog.roster import Model
 from catalog.upstream import Upstream, UpstreamReply
 from health.costs import cost_pusd
-from wire import dialects
+from wire import dialects, limit_headers, limit_words
 from wire.conversation import Chunk, Part, Refusal, Reply, Request, Stop, Text, Thinking, ToolCall, ToolPiece, Usage
 from wire.errors import CallerError, Empty, Fault, Garbage, TimedOut, Truncated, UpstreamError, redacted
 from wire.estimate import text_tokens
@@ -84,6 +84,7 @@ class Attempt:
         self.thought = 0  # characters
         self.called = 0  # characters of tool arguments
         self.sent = False
+        self.told: tuple[limit_headers.Told, ...] = ()  # what the answer told of the provider's limits
         self.dropped: tuple[str, ...] = ()
         self.recorded = False
         self.estimate: Usage | None = None
@@ -204,6 +205,7 @@ class Attempt:
         reply: UpstreamReply = await door.post(url, headers, orjson.dumps(outbound.body), idle_s)
         self.http_status = reply.status
         if 200 <= reply.status < 300:
+            self.told = limit_headers.told(reply.headers, endpoint.base_url, time.time())
             return reply
         try:
             data = await reply.read(1024 * 1024)
@@ -213,6 +215,7 @@ class Attempt:
             reply.close()
         if reply.status < 400:
             raise UpstreamError(f"The endpoint answered {reply.status}, a redirect; its base URL may be wrong.", http_status=reply.status)
+        self.told = limit_words.in_refusal(reply.status, reply.headers, data, endpoint.base_url, time.time())
         refusal = provider.read_error(reply.status, reply.headers, data)
         if refusal.usage is None and data[:1] == b"{":
             refusal.usage = self.billed(data)

@@ -21,7 +21,9 @@ from catalog.upstream import Upstream
 from health import ledger
 from health.attempt import Attempt, Order
 from health.database import Database
-from health.holds import call_holds
+from health.holds import FOREGROUND, call_holds, shadow_holds
+from health.learned import applied, in_force, notes
+from health.learned import rest_of as rest_of_told
 from health.reserve import Ask, Denied
 from health.reserve import Request as Reservation
 from health.resting import Resting, line_of, line_of_success, load_rests, rest_after
@@ -72,8 +74,9 @@ def ask(
     Shape: `purpose` is the ledger's: probe, onboard, suite. `batch` stands in the row's request. Errors: DatabaseAway before anything went out;
     afterwards none, and what became of the call is on record.
     """
-    standing = load_rests()
-    if minds_rests and (rest := rest_of(model, standing, datetime.now(UTC))):
+    standing, now = load_rests(), datetime.now(UTC)
+    model = applied({model.alias: model}, in_force(now, (f"endpoint:{model.endpoint.id}", f"model:{model.id}")))[model.alias]
+    if minds_rests and (rest := rest_of(model, standing, now)):
         return Asked(None, rest=rest)
     tokens = request_tokens(request)
     attempt = Attempt(
@@ -121,12 +124,14 @@ def rest_of(model: Model, standing: Mapping[str, Resting], now: datetime) -> Res
 def reserve(db: Database, attempt: Attempt, tokens: int, wait_max_s: float, stop: threading.Event) -> Ask | Denied:
     """Makes the call's permit, in the windows of its endpoint and model. Errors: DatabaseAway."""
     order = attempt.order
-    output = order.request.output_limit or order.model.output_limit or OUTPUT_UNKNOWN
+    amount = tokens + (order.request.output_limit or order.model.output_limit or OUTPUT_UNKNOWN)
+    holds, shadow = call_holds(order.model, amount), shadow_holds(order.model, amount)
     until = time.monotonic() + wait_max_s
     while True:
         attempt.restart()
         expires_at = attempt.started_at + timedelta(seconds=order.timeout_s + MARGIN_S)
-        ask = Ask(order.id, call_holds(order.model, tokens + output), expires_at, attempt.stub())
+        patience_s = max(until - time.monotonic(), 0.0)
+        ask = Ask(order.id, holds, expires_at, attempt.stub(), shadow, order.purpose not in FOREGROUND, patience_s)
         (answer,) = ledger.transact(db, [], [Reservation(None, [ask])])
         outcome = answer.rest[0]
         if not isinstance(outcome, Denied):
@@ -158,10 +163,14 @@ def line_after(attempt: Attempt, permit: Ask, error: UpstreamError | None, stand
     amounts = {"requests": 1 if attempt.sent else 0, "tokens": usage.input + usage.output, "parallel": 0}
     line: dict[str, Any] = {
         "attempts": [attempt.row()],
-        "settle": [{"permit": permit.id, "truth": {h.meter: amounts[h.measure] for h in permit.holds}}],
+        "settle": [{"permit": permit.id, "truth": {h.meter: amounts[h.measure] for h in (*permit.holds, *permit.shadow)}}],
     }
+    line |= notes.line_of(model, attempt.told, now)
     if error is not None:
         rest = rest_after(error, model.endpoint.name, model.alias, standing, now)
         return {**line, **line_of(rest)} if rest else line
     scopes = [s for s in (f"model:{model.alias}", f"endpoint:{model.endpoint.name}") if s in standing]
-    return {**line, **line_of_success(scopes, now)} if scopes else line
+    rests = line_of_success(scopes, attempt.started_at)["rests"] if scopes else []
+    if (spent := rest_of_told(model, attempt.told, now)) is not None:
+        rests += line_of(spent)["rests"]
+    return {**line, "rests": rests} if rests else line

@@ -42,9 +42,9 @@ class Insert:
     """
 
     def __init__(self, into: str, columns: Mapping[str, str], conflict: str = "") -> None:
-        names, self.columns = ", ".join(columns), tuple(columns)
+        names, self.columns = ", ".join([f'"{name}"' for name in columns]), tuple(columns)
         self.each = f"INSERT INTO {into} ({names}) VALUES ({', '.join(['%s'] * len(columns))}) {conflict}"  # noqa: S608 - all of it is ours
-        typed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        typed = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
         # WHERE, or the conflict's clause could be the join's.
         self.together = f"INSERT INTO {into} ({names}) SELECT * FROM json_to_recordset(%s::json) AS new ({typed}) WHERE true {conflict}"  # noqa: S608
 

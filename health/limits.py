@@ -23,6 +23,11 @@ EXACT_ENTRIES = 240
 PARALLEL_WAIT_S = 1.0
 QUARTER_HOUR_MS = 900_000
 
+# How long past its turn a waiting call is still expected.
+WANTED_MS = 1_000
+# The part of a window, in tenths, that background calls may fill.
+BACKGROUND_TENTHS = 9
+
 MINUTE, DAY, MONTH, PARALLEL = "minute", "day", "month", "parallel"
 
 
@@ -41,7 +46,8 @@ class Caps:
 class Meter:
     """What is used.
 
-    Shape: `minute` holds (made_ms, amount), oldest first; `day` and `month` a label and its sum; `zone` is that of the labels.
+    Shape: `minute` holds (made_ms, amount), oldest first; `day` and `month` a label and its sum; `zone` is that of the labels. Until `wanted_ms` somebody
+    waits for room, before whom no background call may go.
     """
 
     minute: Sequence[Sequence[int]] = ()
@@ -49,6 +55,7 @@ class Meter:
     month: tuple[str, int] | None = None
     parallel: int = 0
     zone: str = "UTC"
+    wanted_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,31 @@ def admit(meter: Meter, caps: Caps, amount: int, now_ms: int) -> Admitted | Refu
         parallel += amount
         if parallel > caps.parallel:
             refused = longer(refused, Refused(PARALLEL, PARALLEL_WAIT_S, amount > caps.parallel))
-    return refused or Admitted(Meter(minute, day, month, parallel, caps.zone), tuple(windows))
+    return refused or Admitted(Meter(minute, day, month, parallel, caps.zone, meter.wanted_ms if meter.wanted_ms > now_ms else 0), tuple(windows))
+
+
+def admit_background(meter: Meter, caps: Caps, amount: int, now_ms: int) -> Admitted | Refused:
+    """Enters the amount of a call that nobody waits for: it gives way to those who wait for room, and leaves the last of each window to others."""
+    if meter.wanted_ms > now_ms:
+        return Refused(MINUTE, (meter.wanted_ms - now_ms) / 1000)
+    minute, day, month, parallel = (lesser(cap, amount) for cap in (caps.minute, caps.day, caps.month, caps.parallel))
+    return admit(meter, Caps(minute, day, month, parallel, caps.zone), amount, now_ms)
+
+
+def lesser(cap: int | None, amount: int) -> int | None:
+    """Nine tenths of a cap, at least one less than all of it. What fits only into more may still go where nothing else is."""
+    if cap is None or cap <= 1:
+        return cap
+    part = max(min(cap - 1, cap * BACKGROUND_TENTHS // 10), 1)
+    return max(part, amount) if amount <= cap else part
+
+
+def wanted(meter: Meter, wait_s: float, now_ms: int) -> Meter | None:
+    """Notes that a call waits for room; None where that is known already."""
+    until_ms = now_ms + int(wait_s * 1000) + WANTED_MS
+    if meter.wanted_ms >= until_ms - WANTED_MS // 2:
+        return None
+    return Meter(meter.minute, meter.day, meter.month, meter.parallel, meter.zone, until_ms)
 
 
 def settle(meter: Meter, windows: Sequence[str], reserved: int, truth: int, made_ms: int, now_ms: int) -> Meter:
@@ -122,7 +153,7 @@ def settle(meter: Meter, windows: Sequence[str], reserved: int, truth: int, made
             month = (month[0], max(month[1] + change, 0))
     if PARALLEL in windows:
         parallel = max(parallel - reserved, 0)
-    return Meter(minute, day, month, parallel, meter.zone)
+    return Meter(minute, day, month, parallel, meter.zone, meter.wanted_ms)
 
 
 # ------------------------------------------------------------------ the minute
@@ -245,7 +276,8 @@ def used(meter: Meter, now_ms: int) -> dict[str, int]:
 
 def encode(meter: Meter) -> str:
     """Writes a meter as the text of its row."""
-    return orjson.dumps([meter.minute, meter.day, meter.month, meter.parallel, meter.zone]).decode()
+    fields = [meter.minute, meter.day, meter.month, meter.parallel, meter.zone]
+    return orjson.dumps([*fields, meter.wanted_ms] if meter.wanted_ms else fields).decode()
 
 
 def decode(text: str) -> Meter:

@@ -7,7 +7,8 @@ each other in a circle.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,12 +16,17 @@ from typing import Any
 import orjson
 
 from health.database import Database, Insert
-from health.limits import Caps, Meter, Refused, admit, decode, encode, settle
+from health.limits import Admitted, Caps, Meter, Refused, admit, admit_background, decode, encode, settle, wanted
 from health.lines import Settle, Whole, dumps
 
 # Measures. A meter's row is named "scope|measure".
 REQUESTS, TOKENS, PUSD = "requests", "tokens", "pusd"
+# How the meters of limits that only report are named: the scope with this before it.
+SHADOW = "shadow:"
 REPEATS = 10
+
+Rule = Callable[[Meter, Caps, int, int], Admitted | Refused]
+Entry = tuple[str, int, tuple[str, ...]]  # a meter's name, the amount, the windows it was entered in
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +45,19 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One reservation, all or nothing. Shape: `id` is that of the attempt or the request it is for; `stub` as in a line's `begin`."""
+    """One reservation, all or nothing.
+
+    Shape: `id` is that of the attempt or the request it is for; `stub` as in a line's `begin`. `shadow` are limits that refuse nothing: what they would have
+    refused is counted. `background`: nobody waits for the call, so it gives way. Units: `patience_s` seconds that it would wait from now.
+    """
 
     id: str
     holds: tuple[Hold, ...]
     expires_at: datetime
     stub: Mapping[str, Any] | Whole
+    shadow: tuple[Hold, ...] = ()
+    background: bool = False
+    patience_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,49 +108,78 @@ class Held:
 def work_off(db: Database, settles: Sequence[Settle], requests: Sequence[Request]) -> list[Reserved]:
     """Settles, then reserves, in as few statements as that takes."""
     ended = taken(db, settles) if settles else []
-    wanted = {held.meter for held, _ in ended}
+    names = {held.meter for held, _ in ended}
     for request in requests:
         for ask in (request.first, *request.rest):
             if ask:
-                wanted.update(hold.meter for hold in ask.holds)
-    meters, version = locked(db, sorted(wanted), with_version=bool(requests))
+                names.update([hold.meter for hold in (*ask.holds, *ask.shadow)])
+    meters, version = locked(db, sorted(names), with_version=bool(requests))
     now_ms = time.time_ns() // 1_000_000  # once the locks are held, so that entries come in order
-    changed: set[str] = set()
+    desk = Desk(meters, now_ms)
     for held, truth in ended:
         if meter := meters.get(held.meter):
-            meters[held.meter] = settle(meter, held.windows, held.amount, truth, held.made_ms, now_ms)
-            changed.add(held.meter)
-    permits: list[tuple[Any, ...]] = []
-    answers = [reserved(request, version, meters, changed, permits, now_ms) for request in requests]
-    if changed:
-        db.put(PUT_METER, [(name, encode(meters[name])) for name in sorted(changed)])
-    if permits:
-        db.put(PUT_PERMIT, [(name, as_column(db, expires_at), holds, stub) for name, expires_at, holds, stub in permits])
+            desk.change(held.meter, settle(meter, held.windows, held.amount, truth, held.made_ms, now_ms))
+    answers = [desk.answer(request, version) for request in requests]
+    if desk.changed:
+        db.put(PUT_METER, [(name, encode(meters[name])) for name in sorted(desk.changed)])
+    if desk.permits:
+        db.put(PUT_PERMIT, [(name, as_column(db, expires_at), holds, stub) for name, expires_at, holds, stub in desk.permits])
+    if desk.hits:
+        day = datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
+        db.put(PUT_HIT, [(scope, measure, window, day, calls) for (scope, measure, window), calls in sorted(desk.hits.items())])
     return answers
 
 
-def reserved(request: Request, version: int, meters: dict[str, Meter], changed: set[str], permits: list[tuple[Any, ...]], now_ms: int) -> Reserved:
-    """Answers one request from the meters as they are now, and changes them."""
+class Desk:
+    """Where one transaction's reservations are answered, from the meters as they are now; and what of it all is to be written."""
 
-    def one(ask: Ask) -> Permit | Denied:
+    def __init__(self, meters: dict[str, Meter], now_ms: int) -> None:
+        self.meters, self.now_ms = meters, now_ms
+        self.changed: set[str] = set()
+        self.permits: list[tuple[str, datetime, str, str]] = []
+        self.hits: Counter[tuple[str, str, str]] = Counter()
+
+    def change(self, name: str, meter: Meter) -> None:
+        self.meters[name] = meter
+        self.changed.add(name)
+
+    def answer(self, request: Request, version: int) -> Reserved:
+        first = self.one(request.first) if request.first else None
+        if isinstance(first, Denied):
+            return Reserved(first, tuple(first for _ in request.rest), version)
+        return Reserved(first, tuple(self.one(ask) for ask in request.rest), version)
+
+    def one(self, ask: Ask) -> Permit | Denied:
+        entered = self.enter(ask.holds, admit_background if ask.background else admit)
+        if isinstance(entered, Denied):
+            if ask.patience_s >= entered.wait_s and not (ask.background or entered.never):
+                name = f"{entered.scope}|{entered.measure}"
+                if (marked := wanted(self.meters[name], entered.wait_s, self.now_ms)) is not None:
+                    self.change(name, marked)
+            return entered
+        if ask.shadow:
+            besides = self.enter(ask.shadow, admit)
+            if isinstance(besides, Denied):
+                self.hits[besides.scope.removeprefix(SHADOW), besides.measure, besides.window] += 1
+            else:
+                entered += besides
+        self.permits.append((ask.id, ask.expires_at, orjson.dumps([self.now_ms, entered]).decode(), dumps(ask.stub).decode()))
+        return Permit(ask.id)
+
+    def enter(self, holds: Sequence[Hold], rule: Rule) -> list[Entry] | Denied:
+        """Enters amounts in all meters, or in none."""
         after: dict[str, Meter] = {}
-        holds: list[tuple[str, int, tuple[str, ...]]] = []
-        for hold in ask.holds:
+        found: list[Entry] = []
+        for hold in holds:
             name = hold.meter
-            answer = admit(after.get(name) or meters[name], hold.caps, hold.amount, now_ms)
+            answer = rule(after.get(name) or self.meters[name], hold.caps, hold.amount, self.now_ms)
             if isinstance(answer, Refused):
                 return Denied(hold.scope, hold.measure, answer.window, answer.wait_s, answer.never)
             after[name] = answer.meter
-            holds.append((name, hold.amount, answer.windows))
-        meters.update(after)
-        changed.update(after)
-        permits.append((ask.id, ask.expires_at, orjson.dumps([now_ms, holds]).decode(), dumps(ask.stub).decode()))
-        return Permit(ask.id)
-
-    first = one(request.first) if request.first else None
-    if isinstance(first, Denied):
-        return Reserved(first, tuple(first for _ in request.rest), version)
-    return Reserved(first, tuple(one(ask) for ask in request.rest), version)
+            found.append((name, hold.amount, answer.windows))
+        self.meters.update(after)
+        self.changed.update(after)
+        return found
 
 
 # ------------------------------------------------------------------ the statements
@@ -203,6 +245,11 @@ def locked(db: Database, names: Sequence[str], *, with_version: bool) -> tuple[d
 
 
 PUT_METER = Insert("health_meter", {"scope": "text", "state": "text"}, "ON CONFLICT (scope) DO UPDATE SET state = excluded.state")
+PUT_HIT = Insert(
+    "health_shadowhit",
+    {"scope": "text", "measure": "text", "window": "text", "day": "date", "calls": "bigint"},
+    'ON CONFLICT (scope, measure, "window", day) DO UPDATE SET calls = health_shadowhit.calls + excluded.calls',
+)
 PUT_PERMIT = Insert("health_permit", {"id": "text", "expires_at": "timestamptz", "holds": "text", "attempt": "text"})
 
 

@@ -1,6 +1,6 @@
 """Who is left alone after a failure, and for how long: pure rules, and the commit of what they decide.
 
-the key's fault (401, 402, 403, 429)      the endpoint rests: all its models share the key
+the key's fault (401, 402, 403, 429)      the endpoint rests: all its models share the key; where a 429 says that it is about one model, that model
 overloaded (503, 529), no connection      the model rests, longer each time, until a call succeeds
 anything else                             nobody rests
 """
@@ -40,7 +40,8 @@ class Resting:
 def rest_after(error: UpstreamError, endpoint: str, alias: str, standing: Mapping[str, Resting], now: datetime) -> Resting | None:
     """The rest that a failure earns, None where it earns none. `standing` are the rests known so far, over or not: a new one goes on from their step."""
     if error.fault is Fault.KEY:
-        scope, kind = f"endpoint:{endpoint}", LIMIT if error.code == "rate_limit_exceeded" else KEY
+        scope = f"model:{alias}" if error.about_model else f"endpoint:{endpoint}"
+        kind = LIMIT if error.code == "rate_limit_exceeded" else KEY
     elif error.fault is Fault.NETWORK or error.code == "upstream_overloaded":
         scope, kind = f"model:{alias}", OVERLOAD
     else:

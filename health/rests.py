@@ -11,6 +11,9 @@ from health.limits import decode, used
 from health.models import Meter
 from health.resting import Resting, load_rests
 
+# What a limit may be of; limits that only report are no limits.
+MEASURES = frozenset({"requests", "tokens", "parallel"})
+
 
 def resting(now: datetime) -> dict[str, Resting]:
     """Reads the rests that hold, by scope: `endpoint:<name>`, `model:<alias>`. One query."""
@@ -22,6 +25,7 @@ def left(scopes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 
     Shape: limits as a roster has them, by meter scope (`endpoint:3`, `model:12`); never below 0.
     """
+    scopes = {scope: {m: cap for m, cap in limits.items() if m in MEASURES} for scope, limits in scopes.items()}
     names = [f"{scope}|{measure}" for scope, limits in scopes.items() for measure in limits]
     if not names:
         return {}

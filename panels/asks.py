@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 
 from catalog.roster import Model
 from health.attempt import Attempt
 from health.costs import most_pusd, pusd
-from health.holds import call_holds
+from health.holds import FOREGROUND, call_holds, shadow_holds
 from health.limits import Caps
 from health.reserve import Ask, Denied, Hold
 from panels.outcome import SeatResult
@@ -71,10 +72,16 @@ def seat_ask(plan: Plan, attempt: Attempt) -> Ask | None:
     """An endpoint's and a model's limits for one call. None where neither has any."""
     model, order = attempt.order.model, attempt.order
     amount = plan.tokens + output_limit(plan, model)
-    holds = call_holds(model, amount)
-    if not holds:
+    holds, shadow = call_holds(model, amount), shadow_holds(model, amount)
+    if not holds and not shadow:
         return None
-    return Ask(order.id, holds, attempt.started_at + timedelta(seconds=order.timeout_s + MARGIN_S), attempt.stub())
+    expires_at = attempt.started_at + timedelta(seconds=order.timeout_s + MARGIN_S)
+    return Ask(order.id, holds, expires_at, attempt.stub(), shadow, background=order.purpose not in FOREGROUND)
+
+
+def now(ask: Ask, attempt: Attempt, patience_s: float) -> Ask:
+    """The reservation as it is asked for at this moment: after a wait the call begins, and its permit ends, later. Units: seconds that it still waits."""
+    return replace(ask, expires_at=datetime.now(UTC) + timedelta(seconds=attempt.order.timeout_s + MARGIN_S), patience_s=max(patience_s, 0.0))
 
 
 # ------------------------------------------------------------------ the truth afterwards
@@ -92,7 +99,7 @@ def key_truth(ask: Ask, results: Sequence[SeatResult]) -> dict[str, int]:
 
 def truth(ask: Ask, requests: int, tokens: int, cost: int) -> dict[str, int]:
     amounts = {"requests": requests, "tokens": tokens, "pusd": cost, "parallel": 0}
-    return {f"{h.scope}|{h.measure}": amounts[h.measure] for h in ask.holds}
+    return {f"{h.scope}|{h.measure}": amounts[h.measure] for h in (*ask.holds, *ask.shadow)}
 
 
 # ------------------------------------------------------------------ refusals

@@ -128,8 +128,8 @@ async def sit(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, ask: A
             await attempt.stream(gateway.upstream, swallow)
         else:
             await attempt.whole(gateway.upstream)
-    except UpstreamError:
-        pass  # the attempt knows
+    except UpstreamError as error:
+        gateway.learn(attempt, error, every_kind=False)
     finally:
         attempt.recorded = True
         result = result_of(seat, attempt)
@@ -137,6 +137,8 @@ async def sit(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, ask: A
         if ask is not None:
             line["settle"] = [{"permit": ask.id, "truth": asks.seat_truth(ask, attempt)}]
         gateway.writer.record(line)
+        if attempt.told:
+            gateway.heard(attempt)
     return result
 
 
@@ -160,7 +162,7 @@ async def permitted(gateway: Gateway, ask: Ask, attempt: Attempt, wait_max_s: fl
     until = loop.time() + wait_max_s
     while True:
         try:
-            reserved = await gateway.writer.reserve(None, [ask])
+            reserved = await gateway.writer.reserve(None, [asks.now(ask, attempt, until - loop.time())])
         except DatabaseAway:
             return "error", "database_unavailable", "The database cannot be reached, and this call has limits to keep.", 5.0
         outcome = reserved.rest[0]

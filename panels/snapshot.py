@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 from django.conf import settings
@@ -22,6 +22,7 @@ from django.db import connection
 from access.keys import KeyRing, load_ring
 from catalog.load import load_models
 from catalog.roster import Model
+from health.learned import applied, in_force
 from health.resting import KEY, LIMIT, OVERLOAD, Resting, load_rests
 from panels.collections import Collection, load_collections
 from wire.errors import CallerError
@@ -59,7 +60,7 @@ def load_snapshot() -> Snapshot:
     return Snapshot(
         version=version,
         keyring=load_ring(),
-        models=load_models(),
+        models=applied(load_models(), in_force(datetime.now(UTC))),
         collections=load_collections(),
         rests=load_rests(),
     )
