@@ -18,7 +18,8 @@ ROLE_SCOPES: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Shape: `judge` is the name that verdicts and panels are kept under; `key_id` is set for keys only; None in a limit means none.
+    """Shape: `judge` is the name that verdicts and panels are kept under, and whose budget a call counts against, `team` whose besides; `key_id` is set for
+    keys only; None in a limit means none.
 
     Units: `rpm` requests and `tpm` tokens a minute, `budget_usd` US dollars a calendar month.
     """
@@ -35,11 +36,17 @@ class Caller:
     max_parallel: int | None = None
     budget_usd: Decimal | None = None
     keep_text: bool | None = None
+    team: str = ""
 
     # DRF asks a user for this; every caller here has been established as somebody.
     @property
     def is_authenticated(self) -> bool:
         return True
+
+    @property
+    def owner(self) -> str:
+        """Whoever judges pays: the user, else the key's owner, else the key, or `local`."""
+        return self.judge
 
     @property
     def is_limited(self) -> bool:

@@ -135,6 +135,7 @@ def yes_no_unknown(field: str, value: object) -> bool | None:
 CHECKS: dict[str, Callable[[str, object], Any]] = {
     "name": name,
     "owner": owner,
+    "team": owner,
     "scopes": scopes,
     "collections": collections,
     "models": aliases,

@@ -18,6 +18,7 @@ class KeyView:
 
     name: str
     owner: str
+    team: str
     hint: str
     scopes: tuple[str, ...]
     collections: tuple[str, ...] | None
@@ -44,6 +45,7 @@ def view(key: Key) -> KeyView:
     return KeyView(
         name=key.name,
         owner=key.owner,
+        team=key.team,
         hint=key.hint,
         scopes=tuple(key.scopes),
         collections=None if key.collections is None else tuple(key.collections),

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from access import audit, fields
+from access import audit, budgets, fields
 from access.caller import Caller
 from access.fields import FieldError
 from access.models import Key
@@ -46,6 +46,7 @@ def mint(
     budget_usd: object = None,
     expires_at: object = None,
     keep_text: object = None,
+    team: object = "",
     *,
     actor: str,
 ) -> tuple[Key, str]:
@@ -57,6 +58,7 @@ def mint(
         {
             "name": name,
             "owner": owner,
+            "team": team,
             "scopes": scopes,
             "collections": collections,
             "models": models,
@@ -92,6 +94,8 @@ def change(key: Key, changes: Mapping[str, object], actor: str) -> Key:
                 setattr(row, field, kept[field])
             with name_kept_unique():
                 row.save(update_fields=moved)
+            if "budget_usd" in moved and row.budget_usd is not None:
+                budgets.begin("key", row.name, row.pk)
             audit.record(actor, "key.change", row.name, audit.diff(before, kept))
     return row
 
@@ -139,6 +143,7 @@ def caller_of(key: Key) -> Caller:
         max_parallel=key.max_parallel,
         budget_usd=key.budget_usd,
         keep_text=key.keep_text,
+        team=key.team,
     )
 
 

@@ -22,7 +22,7 @@ def role_of(user: User) -> str:
 
 
 def caller_of_user(user: User) -> Caller:
-    return Caller(kind="user", judge=user.get_username(), scopes=ROLE_SCOPES[role_of(user)])
+    return Caller(kind="user", judge=user.get_username(), scopes=ROLE_SCOPES[role_of(user)], team=user.team)
 
 
 def ensure_admin() -> User:

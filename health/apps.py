@@ -6,8 +6,12 @@ class HealthConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from access import budgets
+        from health import budgets as money
         from health import jobs, learned, ledger, probing, resting, scheduled, signin_watch, sweep
 
+        budgets.on_beginning(money.begin)
+        jobs.register("budgets", 60, money.watch)
         ledger.register("rests", resting.commit_rests)
         ledger.register("learned", learned.commit_learned)
         ledger.register("allowances", learned.commit_allowances)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 
 from catalog.roster import Model
+from health import budgets as money
 from health.attempt import Attempt
 from health.costs import most_pusd, pusd
 from health.holds import FOREGROUND, call_holds, shadow_holds
@@ -36,13 +37,13 @@ def worst_cost(plan: Plan, model: Model, read_besides: int = 0) -> int | None:
 
 
 def key_ask(plan: Plan, models: Sequence[Model], deadline_s: float, mergers: Sequence[Model] = ()) -> Ask | None:
-    """The key's limits: one request, the tokens and the worst cost of all that will be called. None where the key has no limits.
+    """The key's limits and all budgets: one request, the tokens and the worst cost of all that will be called. None where nothing limits the request.
 
     Shape: one of `mergers` will be called besides, and reads what all of `models` may have said.
     Errors: CallerError 402 `price_unknown` where a budget cannot be kept because a price is unknown.
     """
     caller = plan.caller
-    if not caller.is_limited:
+    if not caller.is_limited and not plan.budgets:
         return None
     scope = f"key:{caller.key_id}"
     holds = []
@@ -54,17 +55,19 @@ def key_ask(plan: Plan, models: Sequence[Model], deadline_s: float, mergers: Seq
     if caller.tpm is not None:
         merging = max((plan.tokens + answers + output_limit(plan, m) for m in mergers), default=0)
         holds.append(Hold(scope, "tokens", len(models) * plan.tokens + answers + merging, Caps(minute=caller.tpm)))
-    if caller.budget_usd is not None:
+    if caller.budget_usd is not None or plan.budgets:
         costs = {m.alias: worst_cost(plan, m) for m in models}
         merge_costs = {m.alias: worst_cost(plan, m, answers) for m in mergers}
         if unknown := sorted({alias for alias, cost in (*costs.items(), *merge_costs.items()) if cost is None}):
             raise CallerError(
                 "price_unknown",
-                f"This key has a budget, and the price of {', '.join(unknown)} is unknown. Set it on the model, or ask with a key without a budget.",
+                f"{money.said(plan.budgets, caller.budget_usd is not None)} cannot be kept: the price of {', '.join(unknown)} is unknown. Set it on the model, or ask what has a price.",
                 status=402,
             )
         total = sum(costs[m.alias] or 0 for m in models) + max((cost or 0 for cost in merge_costs.values()), default=0)
-        holds.append(Hold(scope, "pusd", total, Caps(month=pusd(caller.budget_usd), zone=settings.BENCH_TIME_ZONE)))
+        scopes = [(scope, caller.budget_usd), *((money.scope_of(limit), limit.budget_usd) for limit in plan.budgets)]
+        zone = settings.BENCH_TIME_ZONE
+        holds += [Hold(whose, "pusd", total, Caps(month=pusd(most), zone=zone)) for whose, most in scopes if most is not None]
     return Ask(plan.panel, tuple(holds), plan.asked_at + timedelta(seconds=deadline_s + MARGIN_S), {"id": plan.panel, "panel": plan.panel})
 
 
@@ -108,7 +111,8 @@ def truth(ask: Ask, requests: int, tokens: int, cost: int) -> dict[str, int]:
 def key_refusal(denied: Denied) -> CallerError:
     """What a caller hears whose key is at its limit. A key's own limits are never waited for."""
     if denied.measure == "pusd":
-        return CallerError("budget_exceeded", "This key's budget for the month does not cover this request.", status=402)
+        whose = money.whose(denied.scope)
+        return CallerError("budget_exceeded", f"{whose[0].upper()}{whose[1:]} for the month does not cover this request.", status=402)
     if denied.never:
         return CallerError("invalid_request", f"This request alone exceeds the key's limit of {denied.measure} a {denied.window}.")
     if denied.measure == "parallel":

@@ -42,6 +42,7 @@ def order_for(plan: Plan, seat: Seat, purpose: str, timeout_s: float, first_toke
         collection=plan.target.collection.name if plan.target.collection else "",
         key_id=caller.key_id,
         key_name=caller.key_name,
+        team=caller.team,
         request_id=plan.request_id,
         first_token_s=first_token_s,
         idle_s=idle_s,

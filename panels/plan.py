@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from access.budgets import Limit
 from access.caller import Caller
 from access.ids import new_id
 from catalog.addresses import AddressRefused, check_image_url
@@ -53,7 +54,10 @@ class Picked:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Shape: `request` is what every seat is sent; `picked` where the record decided. Units: `tokens` estimated input, `asked_at` aware UTC."""
+    """Shape: `request` is what every seat is sent; `picked` where the record decided; `budgets` are those that it falls under, besides the key's.
+
+    Units: `tokens` estimated input, `asked_at` aware UTC.
+    """
 
     panel: str
     target: Target
@@ -65,11 +69,17 @@ class Plan:
     seed: int
     seats: tuple[Seat, ...]
     picked: Picked | None = None
+    budgets: tuple[Limit, ...] = ()
 
     @property
     def collection(self) -> Collection:
         assert self.target.collection is not None
         return self.target.collection
+
+
+def budgets_of(target: Target, caller: Caller, snapshot: Snapshot) -> tuple[Limit, ...]:
+    """The budgets of owner, team and collection that a request falls under."""
+    return snapshot.budgets.of(caller.owner, caller.team, target.collection.name if target.collection else "")
 
 
 def resolve(name: str, snapshot: Snapshot) -> Target:
@@ -154,6 +164,7 @@ def plan_panel(
         seed=seed,
         seats=tuple([Seat(new_id("call"), i, p) for i, p in enumerate(placed)]),
         picked=picked_from(sits, beliefs) if sits else None,
+        budgets=budgets_of(target, caller, snapshot),
     )
 
 

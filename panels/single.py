@@ -369,4 +369,6 @@ def planned_single(turn: Turn, target: plan.Target, seat: str, alias: str, model
     """A plan of one seat; which model takes it is decided on the way."""
     tokens = request_tokens(turn.request)
     place = Place(alias, model, seat)
-    return Plan(new_id("pan"), target, turn.caller, turn.request, turn.request_id, tokens, datetime.now(UTC), seed, (Seat(new_id("call"), 0, place),), picked)
+    seats = (Seat(new_id("call"), 0, place),)
+    budgets = plan.budgets_of(target, turn.caller, turn.snapshot)
+    return Plan(new_id("pan"), target, turn.caller, turn.request, turn.request_id, tokens, datetime.now(UTC), seed, seats, picked, budgets)

@@ -19,6 +19,8 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
 
+from access import budgets
+from access.budgets import Budgets
 from access.keys import KeyRing, load_ring
 from catalog.load import load_models
 from catalog.roster import Model
@@ -39,6 +41,7 @@ class Snapshot:
     models: Mapping[str, Model]
     collections: Mapping[str, Collection]
     rests: Mapping[str, Resting]
+    budgets: Budgets = budgets.NONE
 
     def rest_of(self, model: Model, now: datetime, kinds: Container[str] = (LIMIT, KEY, OVERLOAD)) -> Resting | None:
         """The rest that keeps a model from being called now, the longer one where its endpoint rests too."""
@@ -63,6 +66,7 @@ def load_snapshot() -> Snapshot:
         models=applied(load_models(), in_force(datetime.now(UTC))),
         collections=load_collections(),
         rests=load_rests(),
+        budgets=budgets.load(),
     )
 
 

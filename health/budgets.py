@@ -1,0 +1,176 @@
+"""Budgets as meters: what a request reserves of them, what was spent before they were set, and the alerts as they run out.
+
+A budget's meter is settled with the calls that reserved of it, as every meter is, so fifty calls at once against a budget for one admit one. What no
+reservation told it (calls before the budget was set, or under way just then; a loss that turned out otherwise) it learns from the ledger: at
+once when the budget is set, and every minute while nothing is reserved of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from access import budgets
+from access.budgets import Limit
+from health.alerts import raise_alert
+from health.costs import pusd, usd_text
+from health.limits import QUARTER_HOUR_MS, Meter, calendar, decode, encode
+from health.models import Meter as MeterRow
+from health.models import MonthTotal, Permit
+from health.reserve import PUSD
+
+# A meter's name has 120 characters.
+LONGEST_NAME, KEPT_OF_NAME = 90, 60
+COLUMNS = {"owner": "judge", "team": "team", "collection": "collection", "key": "key_id"}
+Spent = Mapping[tuple[str, str | int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a budget stands this month. Units: trillionths of a US dollar; `reserved_pusd` is held for calls under way."""
+
+    limit: Limit
+    month: str
+    spent_pusd: int
+    reserved_pusd: int
+    resets_at: datetime
+
+    @property
+    def cap_pusd(self) -> int:
+        return pusd(self.limit.budget_usd)
+
+    @property
+    def left_pusd(self) -> int:
+        return max(self.cap_pusd - self.spent_pusd - self.reserved_pusd, 0)
+
+
+def scope_of(limit: Limit) -> str:
+    """Names a budget's meter, as in team:platform."""
+    return scope_named(limit.kind, limit.name, limit.key_id)
+
+
+def scope_named(kind: str, name: str, key_id: int | None = None) -> str:
+    if kind == "key":
+        return f"key:{key_id}"
+    if len(name) > LONGEST_NAME:
+        name = f"{name[:KEPT_OF_NAME]}~{hashlib.sha256(name.encode()).hexdigest()[:24]}"
+    return f"{kind}:{name}"
+
+
+def whose(scope: str) -> str:
+    """Says whose a budget is, from its meter's scope, as a message puts it."""
+    kind, _, name = scope.partition(":")
+    return "this key's budget" if kind == "key" else f"the budget of the {kind} {name}"
+
+
+def said(limits: Iterable[Limit], has_key_budget: bool) -> str:
+    """Names budgets, as a sentence begins."""
+    names = [*(["This key's budget"] if has_key_budget else []), *(f"the budget of the {one.kind} {one.name}" for one in limits)]
+    text = " and ".join(names)
+    return text[:1].upper() + text[1:]
+
+
+# ------------------------------------------------------------------ what was spent
+
+
+def spent_in(month: str) -> dict[tuple[str, str | int], int]:
+    """Sums a month's costs by whom budgets are for: ("team", "platform"), ("key", 7). Four queries."""
+    found: dict[tuple[str, str | int], int] = {}
+    for kind, column in COLUMNS.items():
+        for name, cost in MonthTotal.objects.filter(month=month).order_by().values_list(column).annotate(cost=Sum("cost_pusd")):
+            found[kind, name] = int(cost)
+    return found
+
+
+def spent_of(limit: Limit, spent: Spent) -> int:
+    return spent.get((limit.kind, limit.key_id or 0) if limit.kind == "key" else (limit.kind, limit.name), 0)
+
+
+def month_at(now: datetime) -> tuple[str, datetime]:
+    """The month that it is for budgets, and when it ends."""
+    today = calendar(settings.BENCH_TIME_ZONE, int(now.timestamp() * 1000) // QUARTER_HOUR_MS)
+    return today.month, datetime.fromtimestamp(today.month_ends_ms / 1000, UTC)
+
+
+def held_by(meter: Meter, month: str) -> int:
+    return meter.month[1] if meter.month and meter.month[0] == month else 0
+
+
+def standings(limits: Iterable[Limit], now: datetime) -> list[Standing]:
+    """Reads how budgets stand. Five queries, however many there are."""
+    month, ends = month_at(now)
+    limits = list(limits)
+    spent = spent_in(month) if limits else {}
+    names = [f"{scope_of(limit)}|{PUSD}" for limit in limits]
+    meters = {name: decode(state) for name, state in MeterRow.objects.filter(scope__in=names).values_list("scope", "state")} if names else {}
+    found = []
+    for limit, name in zip(limits, names, strict=True):
+        gone = spent_of(limit, spent)
+        held = held_by(meters[name], month) if name in meters else 0
+        found.append(Standing(limit, month, gone, max(held - gone, 0), ends))
+    return found
+
+
+# ------------------------------------------------------------------ keeping meters true
+
+
+def begin(kind: str, name: str, key_id: int | None = None) -> None:
+    """Tells a budget's meter what was spent this month before, in the transaction that sets the budget: from the first request on it counts."""
+    level(Limit(kind, name, Decimal(0), key_id=key_id), timezone.now(), also_under_way=True)
+
+
+def level(limit: Limit, now: datetime, *, also_under_way: bool = False) -> bool:
+    """Makes a budget's meter say what the ledger says; tells whether it had to. While something is reserved of it only the larger counts.
+
+    Whoever settles or reserves waits for the meter's row meanwhile, so that permits and totals are of one moment.
+    """
+    month, _ = month_at(now)
+    name = f"{scope_of(limit)}|{PUSD}"
+    with transaction.atomic():
+        row, _ = MeterRow.objects.select_for_update().get_or_create(scope=name, defaults={"state": ""})
+        is_held = Permit.objects.filter(holds__contains=orjson.dumps(name).decode()).exists()
+        if is_held and not also_under_way:
+            return False
+        meter = decode(row.state)
+        gone = MonthTotal.objects.filter(month=month, **{COLUMNS[limit.kind]: limit.key_id if limit.kind == "key" else limit.name}).aggregate(
+            cost=Sum("cost_pusd")
+        )
+        truth = int(gone["cost"] or 0)
+        held = held_by(meter, month)
+        if truth == held or (is_held and held > truth):
+            return False
+        MeterRow.objects.filter(pk=name).update(state=encode(replace(meter, month=(month, truth), zone=settings.BENCH_TIME_ZONE)))
+    return True
+
+
+def watch(now: datetime) -> int:
+    """Levels meters that say something else than the ledger, and raises the alerts that are due; returns how many were new."""
+    found = standings(budgets.every(), now)
+    for one in found:
+        if one.reserved_pusd or one.spent_pusd:
+            level(one.limit, now)
+    return sum(alert(one) for one in found)
+
+
+def alert(one: Standing) -> int:
+    """Raises an alert for each percent that is reached, once a month and amount."""
+    limit, cap = one.limit, one.cap_pusd
+    count = 0
+    for percent in limit.alert_at:
+        if one.spent_pusd * 100 >= cap * percent and (cap or one.spent_pusd):
+            once = f"budget:{one.month}:{percent}:{cap}:{scope_of(limit)}"
+            amount = f"${usd_text(cap)} a month"
+            message = (
+                f"The budget of the {limit.kind} {limit.name[:200]} ({amount}) is spent to {percent}% or more: ${usd_text(one.spent_pusd)} in {one.month}."
+            )
+            count += raise_alert("budget", f"{limit.kind} {limit.name}", once, message)
+    return count
