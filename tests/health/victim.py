@@ -197,6 +197,25 @@ def look_at_clock() -> None:
             errands.work(5)
 
 
+def saying(function: Any, folder: str) -> None:
+    """Knows one kind of errand, in a data folder of its own."""
+    from health import errands
+
+    settings.HOME = FOLDER / folder
+    settings.HOME.mkdir(exist_ok=True)
+    errands.registered.clear()
+    errands.register("say", function)
+    errands.work(20)
+
+
+def work_errands(folder: str) -> None:
+    saying(lambda task: say(int(task.subject)) or {}, folder)
+
+
+def work_errands_and_die(folder: str) -> None:
+    saying(lambda task: die() or {}, folder)
+
+
 if __name__ == "__main__":
     what, *arguments = sys.argv[3:]
     found = globals()[what](*arguments)
