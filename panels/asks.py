@@ -59,9 +59,10 @@ def key_ask(plan: Plan, models: Sequence[Model], deadline_s: float, mergers: Seq
         costs = {m.alias: worst_cost(plan, m) for m in models}
         merge_costs = {m.alias: worst_cost(plan, m, answers) for m in mergers}
         if unknown := sorted({alias for alias, cost in (*costs.items(), *merge_costs.items()) if cost is None}):
+            whose = money.said(plan.budgets, caller.budget_usd is not None)
             raise CallerError(
                 "price_unknown",
-                f"{money.said(plan.budgets, caller.budget_usd is not None)} cannot be kept: the price of {', '.join(unknown)} is unknown. Set it on the model, or ask what has a price.",
+                f"{whose} cannot be kept: the price of {', '.join(unknown)} is unknown. Set it on the model, or ask what has a price.",
                 status=402,
             )
         total = sum(costs[m.alias] or 0 for m in models) + max((cost or 0 for cost in merge_costs.values()), default=0)
