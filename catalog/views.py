@@ -8,6 +8,7 @@ from __future__ import annotations
 from urllib.parse import urljoin
 
 from django.conf import settings
+from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -49,7 +50,7 @@ def signin_callback(request: HttpRequest, provider: str, state: str = "") -> Htt
         )
     except signing.SignInRefused as error:
         return refused(request, str(error), 400)
-    response = redirect("admin:catalog_signin_change", done.id)
+    response = redirect("admin:catalog_signin_change", quote(done.id))
     response["Referrer-Policy"] = "no-referrer"  # the address holds the code
     return response
 

@@ -23,6 +23,8 @@ def lists() -> dict[str, str]:
         reverse("admin:health_attempt_changelist"): "viewer",
         reverse("admin:panels_verdict_changelist"): "viewer",
         reverse("admin:panels_verdict_records_page"): "viewer",
+        reverse("admin:catalog_signin_changelist"): "admin",
+        reverse("admin:catalog_signin_start"): "admin",
         reverse("admin:access_key_changelist"): "viewer",
         reverse("admin:access_user_changelist"): "admin",
         reverse("admin:access_auditentry_changelist"): "admin",
