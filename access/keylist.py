@@ -67,6 +67,12 @@ def page(limit: int, page_token: str) -> Page[KeyView]:
     return keyset(Key.objects.select_related("use"), ("created_at", "id"), limit, page_token, newest_first=True).mapped(view)
 
 
+def limited() -> list[tuple[int, KeyView]]:
+    """Lists the live keys that have a limit of their own, by name, each with its id. One query."""
+    rows = Key.objects.select_related("use").filter(revoked_at=None).order_by("name")
+    return [(k.pk, view(k)) for k in rows if k.rpm is not None or k.tpm is not None or k.max_parallel is not None or k.budget_usd is not None]
+
+
 def find(name: str) -> KeyView:
     """Errors: UnknownKey."""
     return view(_live(name))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
+from panels.api.alerts import Alerts, Seen
+from panels.api.budgets import Budget, Budgets
 from panels.api.collections import Collection, Collections
 from panels.api.endpoints import Endpoint, Endpoints
 from panels.api.keys import Key, Keys
 from panels.api.later import Later, Unknown
 from panels.api.models import Model, Models
 from panels.api.panels import Panel, Panels
+from panels.api.quotas import Quotas
 from panels.api.schema import Schema
 from panels.api.signins import Providers, SignIn, SignIns
 from panels.api.status import Status
@@ -19,7 +22,6 @@ from panels.api.verdicts import Pending, Verdict
 LATER = {
     "candidates": "Listing what endpoints serve beyond the roster",
     "discover": "Discovering models in public catalogs",
-    "quotas": "Showing quotas that providers report",
     "onboard": "Onboarding models",
     "onboard/<str:batch>": "Onboarding models",
     "schedules": "Scheduling jobs",
@@ -44,6 +46,11 @@ urlpatterns: list[URLPattern] = [
     path("signins", SignIns.as_view()),
     path("signins/providers", Providers.as_view()),
     path("signins/<str:signin>", SignIn.as_view()),
+    path("budgets", Budgets.as_view()),
+    path("budgets/<str:kind>/<path:name>", Budget.as_view()),
+    path("alerts", Alerts.as_view()),
+    path("alerts/<int:alert_id>/seen", Seen.as_view()),
+    path("quotas", Quotas.as_view()),
     path("usage", Usage.as_view()),
     path("calls", Calls.as_view()),
     path("status", Status.as_view()),

@@ -93,6 +93,11 @@ class BudgetAsked(s.Serializer[Any]):
     alert_at = s.ListField(child=s.IntegerField(min_value=1, max_value=1000), required=False, help_text="Percent; [80, 100] without it.")
 
 
+class BudgetChanged(s.Serializer[Any]):
+    budget_usd = usd(required=False)
+    alert_at = s.ListField(child=s.IntegerField(min_value=1, max_value=1000), required=False)
+
+
 class Budget(s.Serializer[Any]):
     kind = s.CharField()
     name = s.CharField()

@@ -1,0 +1,47 @@
+"""Quotas: what is left of everything that is limited, and when it begins anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from rest_framework.request import Request
+
+from access.pages import sliced
+from health.costs import usd_text
+from health.quotas import USD, Quota, quotas
+from panels.api import shapes, sheets, usage_shapes
+from panels.api.sheets import Money, Sheet
+from panels.api.view import View, listed
+
+AMOUNTS = ("limit", "used", "left")
+COLUMNS = tuple(usage_shapes.Quota().get_fields())
+
+
+class Quotas(View):
+    scopes = {"GET": ("read",)}
+
+    @shapes.described(operation_id="list_quotas", parameters=[*shapes.PAGE, usage_shapes.FORMAT], responses=shapes.page_of(usage_shapes.Quota))
+    def get(self, request: Request) -> Any:
+        """Lists every limit and budget with what is used, what is left, when it resets, and what the provider itself last said."""
+        found = quotas(timezone.now())
+        if sheets.is_wanted(request):
+            return Sheet("quotas", COLUMNS, (as_cells(one) for one in sorted(found, key=in_order)))
+        return listed(sliced(found, in_order, *self.page_wanted()).mapped(as_json))
+
+
+def in_order(one: Quota) -> tuple[str, ...]:
+    return one.scope, one.name, one.measure, one.window, one.direction, one.source
+
+
+def as_json(one: Quota) -> dict[str, Any]:
+    row: dict[str, Any] = {name: getattr(one, name) for name in COLUMNS}
+    row["direction"] = one.direction or None
+    if one.measure == USD:
+        row |= {name: usd_text(row[name]) for name in AMOUNTS}
+    return row
+
+
+def as_cells(one: Quota) -> list[Any]:
+    row = as_json(one)
+    return [Money(row[name]) if one.measure == USD and name in AMOUNTS else row[name] for name in COLUMNS]
