@@ -102,6 +102,11 @@ def active() -> list[Named]:
     return [Named(alias, endpoint) for alias, endpoint in rows]
 
 
+def explorable() -> frozenset[str]:
+    """The aliases of models that play where nobody named them."""
+    return frozenset(Model.objects.filter(status=Model.Status.ACTIVE, ad_hoc=False).values_list("alias", flat=True))
+
+
 def standing(endpoint_name: str) -> list[Standing]:
     """Tells of every model of an endpoint whether it plays. One query."""
     rows = Model.objects.filter(endpoint__name=endpoint_name)

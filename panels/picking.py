@@ -3,13 +3,16 @@
 The rule, in full:
 - Before any verdict in the collection: the order given.
 - From then on each member's usefulness is a Beta posterior: verdicts in this collection, aged, over a prior that other words about the model
-  may lean a little (`prior`). One value is drawn from each; the highest draws sit. Who might be the best is tried as often as it might be.
+  may lean a little (`prior`). One value is drawn from each; the highest draws sit. Who might be the best is tried now and then, who cannot be is not.
+- The draws are from a posterior that is narrower than the true one (`SHARPER`): with few verdicts and several seats the true one tries too much.
 - A member that has not sat for a while takes a seat whatever its draw, so that none goes without for `turn_within` panels. Without that a model that
   has become better would hardly be asked again, and nobody would notice.
 - Everything follows from the beliefs and the seed, and both are kept with the panel.
 
 Source: W. R. Thompson, "On the likelihood that one unknown probability exceeds another in view of the evidence of two samples", Biometrika 25
-(1933); for verdicts that age: V. Raj and S. Kalyani, "Taming non-stationary bandits: a Bayesian approach" (2017), https://arxiv.org/abs/1707.09727.
+(1933); for verdicts that age: V. Raj and S. Kalyani, "Taming non-stationary bandits: a Bayesian approach" (2017), https://arxiv.org/abs/1707.09727;
+for narrower posteriors: O. Chapelle and L. Li, "An empirical evaluation of Thompson sampling" (NIPS 2011). The numbers here are those that lose least
+in `manage.py simulate_bench`.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from dataclasses import dataclass
 from math import ceil
 
 # A member sits at least once in so many rounds; a round is as many panels as it takes to seat each member once.
-ROUNDS = 8
+ROUNDS = 12
+# So many times the evidence that there is: draws lie half as far from the mean.
+SHARPER = 4.0
 # What is known from elsewhere weighs no more than so many verdicts: it decides who is tried first, and soon no more.
 SCORE_WEIGHT = 3.0
 ELSEWHERE_WEIGHT = 2.0
@@ -99,7 +104,7 @@ def draws(aliases: Iterable[str], known: Beliefs, seed: int) -> dict[str, float]
     found = {}
     for alias in sorted(set(aliases)):
         belief = known.about(alias)
-        found[alias] = random.Random(f"pick {seed} {alias}").betavariate(belief.a, belief.b)
+        found[alias] = random.Random(f"pick {seed} {alias}").betavariate(SHARPER * belief.a, SHARPER * belief.b)
     return found
 
 

@@ -7,11 +7,12 @@ import shlex
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Prefetch, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
@@ -24,7 +25,7 @@ from access.admin.audited import AuditedAdmin, actor
 from access.admin.typed import action, display
 from catalog import names
 from catalog.admin import knobs
-from panels import editing
+from panels import editing, standing
 from panels.models import Collection, Member
 from panels.roster_shape import SECTIONS
 
@@ -53,7 +54,8 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
             "grace_s": "Grace, s",
             "first_token_timeout_s": "Until the first token, s",
             "idle_timeout_s": "Silence in a stream, s",
-            "picking": "Who takes a turn",
+            "picking": "Who takes a turn or a seat",
+            "seats": "Members that sit",
             "failover_on_refusal": "Next member on a refusal",
             "keep_text": "Keep route and direct texts",
         }
@@ -61,6 +63,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
             "name": "Asked for as bench/ and this name, for example core.",
             "quorum": "Once so many seats have answered, the rest have the grace. Empty: wait for all.",
             "grace_s": "How long the others may take once the quorum has answered.",
+            "seats": "How many of the members sit in a panel, for example 3. Empty: all. Who sits says the field above: the first in order, or the record.",
             "explorers": "Seats for the active models that have gone unused longest. 0: none.",
         }
 
@@ -168,7 +171,7 @@ class CollectionAdmin(AuditedAdmin):
     actions_detail = ("ask_it", "record_page", "clone")
     readonly_fields = ("name_fixed",)
     fieldsets = (
-        (None, {"fields": ("name", "description", "shape", "explorers")}),
+        (None, {"fields": ("name", "description", "shape", ("picking", "seats"), "explorers")}),
         (
             "How long a panel waits",
             {
@@ -179,7 +182,7 @@ class CollectionAdmin(AuditedAdmin):
         (
             "Merged and route",
             {
-                "fields": ("merge_prompt", "picking", "failover_on_refusal", "shadow_share"),
+                "fields": ("merge_prompt", "failover_on_refusal", "shadow_share"),
                 "description": "For bench/<name>:merged and bench/<name>:route.",
                 "classes": ("collapse",),
             },
@@ -188,7 +191,7 @@ class CollectionAdmin(AuditedAdmin):
     )
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        fixed = (None, {"fields": ("name_fixed", "description", "shape", "explorers")})
+        fixed = (None, {"fields": ("name_fixed", "description", "shape", ("picking", "seats"), "explorers")})
         return (fixed, *self.fieldsets[1:]) if obj else self.fieldsets
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
@@ -221,7 +224,7 @@ class CollectionAdmin(AuditedAdmin):
 
     @display(description="Picking", ordering="picking")
     def picking_shown(self, obj: Collection) -> str:
-        return obj.picking
+        return f"{obj.picking}, {obj.seats} at a time" if obj.seats else obj.picking
 
     @display(description="Waits")
     def waits_shown(self, obj: Collection) -> str:
@@ -267,18 +270,36 @@ class CollectionAdmin(AuditedAdmin):
 
     @action(description="Record", url_path="record", icon="leaderboard", permissions=["view"])
     def record_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        from panels.admin.judged import record_rows
+        from panels.admin.judged import half_life_told, standing_rows
 
         obj = self.row(request, object_id)
+        if request.method == "POST":
+            return self.take_up(request, obj)
+        stands = standing.standing(editing.found(obj.name), timezone.now())
         return self.page(
             request,
             "admin/bench/record.html",
             f"Record of {obj.name}",
-            rows=record_rows(obj.name),
+            **standing_rows(stands),
+            half_life=half_life_told(stands.half_life_days),
+            may_change=self.has_change_permission(request, obj),
             collection=obj,
             original=obj,
             back=reverse("admin:panels_collection_change", args=[obj.pk]),
         )
+
+    def take_up(self, request: HttpRequest, obj: Collection) -> HttpResponse:
+        """Does what the record suggests, on a click and never by itself."""
+        if not self.has_change_permission(request, obj):
+            raise PermissionDenied
+        kind, _, model = request.POST.get("suggestion", "").partition(":")
+        try:
+            one = standing.take_up(obj.name, kind, model, timezone.now(), actor(request))
+        except standing.NotSuggested as error:
+            self.message_user(request, str(error), messages.WARNING)
+        else:
+            self.say(request, f"{one.model} is now {'the last member' if one.kind == 'promote' else 'no member any more'} of {obj.name}.")
+        return HttpResponseRedirect(reverse("admin:panels_collection_record_page", args=[obj.pk]))
 
     @action(description="Clone", url_path="clone", icon="content_copy", permissions=["clone"], variant=ActionVariant.DEFAULT)
     def clone(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -23,7 +23,10 @@ from panels import records, verdicts
 from panels.admin.asked import VerdictForm, judge_call
 from panels.beta import Rate
 from panels.models import Verdict
+from panels.records import Record
+from panels.standing import Standing
 
+PAIRS_SHOWN = 30
 USEFUL = {True: ("useful", "is-good"), False: ("not useful", "is-bad"), None: ("not said", "is-plain")}
 
 
@@ -122,7 +125,14 @@ class VerdictAdmin(AuditedAdmin):
         names = sorted(Verdict.objects.filter(current=True).values_list("collection", flat=True).distinct())
         shown = wanted if wanted is not None else next((n for n in names if n), names[0] if names else "")
         return self.page(
-            request, "admin/bench/record.html", "Records", names=names, shown=shown, rows=record_rows(shown), back=reverse("admin:panels_verdict_changelist")
+            request,
+            "admin/bench/record.html",
+            "Records",
+            names=names,
+            shown=shown,
+            rows=record_rows(shown),
+            half_life=half_life_told(records.half_life_days()),
+            back=reverse("admin:panels_verdict_changelist"),
         )
 
 
@@ -141,8 +151,38 @@ def panel_url(request: HttpRequest, call: str) -> str:
 
 def record_rows(collection: str) -> list[dict[str, Any]]:
     """A collection's record as the page draws it, the most useful first."""
-    found = sorted(records.record_of(collection, timezone.now()), key=lambda r: (-r.useful.mean, r.model))
-    return [{"record": r, "useful": bar(r.useful), "wrong": bar(r.confidently_wrong), "real": number(r.real), "false": number(r.false)} for r in found]
+    return drawn(records.record_of(collection, timezone.now()))
+
+
+def standing_rows(stands: Standing) -> dict[str, Any]:
+    """How a collection stands as its page draws it."""
+    together = stands.independence
+    pairs = [
+        {
+            "pair": p,
+            "observed": f"{p.both_wrong / p.panels:.0%}",
+            "expected": f"{p.expected:.0%}",
+            "phi": "" if p.phi is None else f"{p.phi:.2f}",
+            "odds": "" if p.odds_ratio is None else f"{p.odds_ratio:.1f} ({p.odds_low:.1f}–{p.odds_high:.1f})",
+            "shared": bar(p.shared),
+        }
+        for p in together.pairs[:PAIRS_SHOWN]
+    ]
+    left = len(together.pairs) - len(pairs)
+    return {"rows": drawn(stands.record), "suggestions": stands.suggestions, "together": together, "pairs": pairs, "pairs_left": left}
+
+
+def half_life_told(days: float) -> str:
+    """Says how verdicts age."""
+    return f"A verdict weighs half after {days:g} days." if days else "Verdicts do not age."
+
+
+def drawn(found: list[Record]) -> list[dict[str, Any]]:
+    found = sorted(found, key=lambda r: (-r.useful.mean, r.model))
+    return [
+        {"record": r, "useful": bar(r.useful), "wrong": bar(r.confidently_wrong), "real": number(r.real), "false": number(r.false), "weight": number(r.weight)}
+        for r in found
+    ]
 
 
 def number(value: float) -> str:
@@ -158,6 +198,6 @@ def bar(rate: Rate) -> dict[str, Any]:
         "width": round(max(high - low, 0.5), 1),
         "text": f"{mean:.0f}%",
         "interval": f"{low:.0f}–{high:.0f}%",
-        "counted": f"{number(rate.yes)} of {number(rate.of)}",
-        "known": rate.of > 0,
+        "counted": f"{number(rate.counted_yes)} of {number(rate.counted)}",
+        "known": rate.counted > 0,
     }

@@ -6,7 +6,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panels import editing, records
+from panels import editing, standing
 from panels.api import shapes
 from panels.api.view import View, answer, listed, not_found
 from panels.api.wording import to_json
@@ -39,10 +39,11 @@ class Collection(CollectionPaths):
 
     @shapes.described(operation_id="get_collection", responses=shapes.CollectionWithRecord)
     def get(self, request: Request, name: str) -> Response:
-        """Shows a collection, and what verdicts in it say of each model."""
+        """Shows a collection, what verdicts in it say of each model, what that suggests, and how alike its members err."""
         if not self.caller.may("read") and not self.caller.may_ask_collection(name):
             raise editing.UnknownCollection(name)
-        return answer({**to_json(editing.found(name)), "record": records.record_of(name, timezone.now())})
+        collection = editing.found(name)
+        return answer({**to_json(collection), **to_json(standing.standing(collection, timezone.now()))})
 
     @shapes.described(operation_id="change_collection", request=shapes.CollectionAsked, responses=shapes.Collection)
     def patch(self, request: Request, name: str) -> Response:

@@ -297,8 +297,47 @@ class Collection(CollectionAsked):
     pass
 
 
+class Suggestion(s.Serializer[Any]):
+    kind = s.ChoiceField(choices=["promote", "bench"])
+    model = s.CharField()
+    than = s.CharField(help_text="Whom it was compared with.")
+    probability = s.FloatField(help_text="That it is more useful (promote) or less (bench).")
+    useful = Rate()
+    useful_than = Rate()
+    reason = s.CharField()
+
+
+class ErrorPair(s.Serializer[Any]):
+    one = s.CharField()
+    other = s.CharField()
+    panels = s.IntegerField(help_text="In which both were judged.")
+    one_wrong = s.IntegerField(help_text="With at least one false claim.")
+    other_wrong = s.IntegerField()
+    both_wrong = s.IntegerField()
+    expected = s.FloatField(help_text="The share with both wrong if they erred independently.")
+    phi = s.FloatField(allow_null=True, help_text="The correlation of their errors; null where one was never or always wrong.")
+    odds_ratio = s.FloatField(allow_null=True)
+    odds_low = s.FloatField(allow_null=True)
+    odds_high = s.FloatField(allow_null=True)
+    shared = Rate(help_text="The share of panels in which both made the same false claim.")
+
+
+class Independence(s.Serializer[Any]):
+    seats = s.IntegerField()
+    effective = s.FloatField(allow_null=True, help_text="How many independent seats they amount to; null where too little is judged.")
+    low = s.FloatField(allow_null=True)
+    high = s.FloatField(allow_null=True)
+    correlation = s.FloatField(allow_null=True, help_text="Of errors, the mean over pairs.")
+    panels = s.IntegerField(help_text="In which two members or more were judged.")
+    needs = s.CharField(help_text="What is missing for a number; empty where nothing is.")
+    pairs = ErrorPair(many=True)
+
+
 class CollectionWithRecord(Collection):
     record = Record(many=True)
+    half_life_days = s.FloatField(help_text="Days after which a verdict weighs half; 0: none ages.")
+    suggestions = Suggestion(many=True)
+    independence = Independence()
 
 
 class QueueStatus(s.Serializer[Any]):
