@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.roster import Model
-from health.limits import Caps
+from health.limits import ON_THE_WAY_MS, Caps
 from health.reserve import SHADOW, Hold
 from wire.limit_headers import habits_of
 
@@ -47,7 +47,7 @@ def limit_holds(scope: str, limits: Mapping[str, Any], tokens: int, learned: Map
         if told:
             amount, caps = fitted(amount, caps or NOTHING, told), {**told, **(caps or NOTHING)}
         if caps:
-            holds.append(Hold(scope, measure, amount, Caps(caps.get("minute"), caps.get("day"), caps.get("month"), zone=zone)))
+            holds.append(Hold(scope, measure, amount, Caps(caps.get("minute"), caps.get("day"), caps.get("month"), zone=zone, late_ms=ON_THE_WAY_MS)))
     most = limits.get("parallel")
     if most is None:
         most = learned.get("parallel")

@@ -17,6 +17,8 @@ from zoneinfo import ZoneInfo
 import orjson
 
 MINUTE_MS = 60_000
+# A provider counts a call when it arrives, up to so much later than it was entered here: its minute ends later by that, too.
+ON_THE_WAY_MS = 1_000
 # As many entries of the last minute are kept to the millisecond; beyond, entries of one second become one that leaves with its last.
 EXACT_ENTRIES = 240
 # Nobody knows when a call under way ends.
@@ -33,13 +35,17 @@ MINUTE, DAY, MONTH, PARALLEL = "minute", "day", "month", "parallel"
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most that each window may hold; None: no cap. Shape: `zone` names the time zone of day and month."""
+    """The most that each window may hold; None: no cap.
+
+    Shape: `zone` names the time zone of day and month. Units: `late_ms` milliseconds that a minute is longer.
+    """
 
     minute: int | None = None
     day: int | None = None
     month: int | None = None
     parallel: int | None = None
     zone: str = "UTC"
+    late_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +91,10 @@ def admit(meter: Meter, caps: Caps, amount: int, now_ms: int) -> Admitted | Refu
     windows: list[str] = []
     if caps.minute is not None:
         windows.append(MINUTE)
-        minute = recent(minute, now_ms)
+        minute = recent(minute, now_ms - caps.late_ms)
         over = sum([entry[1] for entry in minute]) + amount - caps.minute
         if over > 0:
-            refused = Refused(MINUTE, minute_wait_s(minute, over, now_ms), amount > caps.minute)
+            refused = Refused(MINUTE, minute_wait_s(minute, over, now_ms - caps.late_ms), amount > caps.minute)
         minute = entered(minute, amount, now_ms)
     if caps.day is not None or caps.month is not None:
         today = calendar(caps.zone, now_ms // QUARTER_HOUR_MS)
@@ -115,7 +121,7 @@ def admit_background(meter: Meter, caps: Caps, amount: int, now_ms: int) -> Admi
     if meter.wanted_ms > now_ms:
         return Refused(MINUTE, (meter.wanted_ms - now_ms) / 1000)
     minute, day, month, parallel = (lesser(cap, amount) for cap in (caps.minute, caps.day, caps.month, caps.parallel))
-    return admit(meter, Caps(minute, day, month, parallel, caps.zone), amount, now_ms)
+    return admit(meter, Caps(minute, day, month, parallel, caps.zone, caps.late_ms), amount, now_ms)
 
 
 def lesser(cap: int | None, amount: int) -> int | None:
@@ -142,8 +148,8 @@ def settle(meter: Meter, windows: Sequence[str], reserved: int, truth: int, made
     minute, day, month, parallel = meter.minute, meter.day, meter.month, meter.parallel
     change = truth - reserved
     if MINUTE in windows:
-        minute = recent(minute, now_ms)
-        if change and made_ms > now_ms - MINUTE_MS:
+        minute = recent(minute, now_ms - ON_THE_WAY_MS)
+        if change and made_ms > now_ms - ON_THE_WAY_MS - MINUTE_MS:
             minute = corrected(minute, change, made_ms)
     if change and (day or month):
         then = calendar(meter.zone, made_ms // QUARTER_HOUR_MS)
@@ -257,7 +263,7 @@ def midnight_ms(day: date, where: tzinfo) -> int:
 
 def is_spent(meter: Meter, now_ms: int) -> bool:
     """Tells whether nothing of a meter counts any more."""
-    if meter.parallel or recent(meter.minute, now_ms):
+    if meter.parallel or recent(meter.minute, now_ms - ON_THE_WAY_MS):
         return False
     today = calendar(meter.zone, now_ms // QUARTER_HOUR_MS)
     return not (meter.day and meter.day[0] == today.day and meter.day[1]) and not (meter.month and meter.month[0] == today.month and meter.month[1])
