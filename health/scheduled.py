@@ -7,7 +7,9 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
-from health import errands, jobs, schedule_clock, schedules
+from catalog import reading
+from health import errands, jobs, onboarding_stages, probes, schedule_clock, schedules
+from health.onboarding import ERRAND as ONBOARD
 from health.schedule_runs import ERRAND
 
 NO_SUITE = "no benchmark is set up on this server, so there is nothing to run."
@@ -35,19 +37,18 @@ def later(module: str, name: str) -> Run:
 def register() -> None:
     """Registers all of it, in the app's `ready`."""
     errands.register(ERRAND, schedule_clock.do, schedule_clock.gave_up)
+    errands.register(ONBOARD, onboarding_stages.do, onboarding_stages.gave_up)
     jobs.register("schedules", 20, schedule_clock.tick)
     jobs.register("errands", 86_400, errands.forget)
     schedules.register(
         "catalog",
-        later("catalog.reading", "run"),
+        lambda slot, now: reading.run(now),
         "20 5 * * *",
         True,
         "Reads the public catalogs for facts, prices and new models. Calls no model, costs nothing.",
     )
-    schedules.register(
-        "probe", later("health.probes", "plan_word"), "30 4 * * *", False, "Asks every model for one word, and retires the dead after a second look."
-    )
-    schedules.register("perf", later("health.probes", "plan_perf"), "0 3 * * 0", False, "Measures every model's speed with a short and a long answer.")
+    schedules.register("probe", probes.plan_word, "30 4 * * *", False, "Asks every model for one word, and retires the dead after a second look.")
+    schedules.register("perf", probes.plan_perf, "0 3 * * 0", False, "Measures every model's speed with a short and a long answer.")
     schedules.register(
         "drift", later("health.drift", "plan"), "0 2 * * *", False, "Asks every model the same fixed questions and tells when something else seems to answer."
     )
