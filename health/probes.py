@@ -125,6 +125,7 @@ def request(alias: str, kind: str, by: str) -> Queued:
     if kind == "word" and not model.retired:
         new.append(judging(model.endpoint.name, name, details))
     errands.queue(new)
+    errands.ring()
     return Queued(Errand.objects.values_list("pk", flat=True).get(once=once[:300]), alias, kind, True, cost)
 
 
