@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from catalog import reading
 from health import errands, jobs, onboarding_stages, probes, schedule_clock, schedules
+from health.estimates import estimate
 from health.onboarding import ERRAND as ONBOARD
 from health.schedule_runs import ERRAND
 
@@ -47,10 +49,24 @@ def register() -> None:
         True,
         "Reads the public catalogs for facts, prices and new models. Calls no model, costs nothing.",
     )
-    schedules.register("probe", probes.plan_word, "30 4 * * *", False, "Asks every model for one word, and retires the dead after a second look.")
-    schedules.register("perf", probes.plan_perf, "0 3 * * 0", False, "Measures every model's speed with a short and a long answer.")
     schedules.register(
-        "drift", later("health.drift", "plan"), "0 2 * * *", False, "Asks every model the same fixed questions and tells when something else seems to answer."
+        "probe",
+        probes.plan_word,
+        "30 4 * * *",
+        False,
+        "Asks every model for one word, and retires the dead after a second look.",
+        cost=partial(estimate, "word"),
+    )
+    schedules.register(
+        "perf", probes.plan_perf, "0 3 * * 0", False, "Measures every model's speed with a short and a long answer.", cost=partial(estimate, "perf")
+    )
+    schedules.register(
+        "drift",
+        later("health.drift", "plan"),
+        "0 2 * * *",
+        False,
+        "Asks every model the same fixed questions and tells when something else seems to answer.",
+        cost=partial(estimate, "drift"),
     )
     schedules.register("suite", run_suite, "0 1 * * 6", False, "Runs the benchmarks.", hindered=lambda: "" if "run" in suite else NO_SUITE)
     schedules.register("retention", later("health.retention", "run"), "10 6 * * *", False, "Deletes old texts in small batches; the sums stay.")

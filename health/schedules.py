@@ -20,6 +20,7 @@ from django.db import transaction
 
 from access import audit
 from health import cron, errands
+from health.estimates import Estimate
 from health.models import Schedule, ScheduleRun
 from health.schedule_runs import BY_CLOCK, Run, begin, run_view, skip
 
@@ -51,7 +52,7 @@ class Kind:
     cron: str
     enabled: bool
     tells: str
-    cost: Callable[[], Mapping[str, Any] | None] | None = None
+    cost: Callable[[], Estimate] | None = None
     hindered: Callable[[], str] = str
 
 
@@ -82,7 +83,7 @@ def register(
     default_cron: str,
     enabled_by_default: bool,
     tells: str,
-    cost: Callable[[], Mapping[str, Any] | None] | None = None,
+    cost: Callable[[], Estimate] | None = None,
     hindered: Callable[[], str] = str,
 ) -> None:
     """Adds a schedule, in an app's `ready`; the same name again replaces it. Errors: cron.CronError."""
@@ -140,6 +141,12 @@ def shown(name: str, now: datetime) -> Shown:
 
 def every(now: datetime) -> list[Shown]:
     return [shown(name, now) for name in sorted(registered)]
+
+
+def cost_of(name: str) -> Estimate | None:
+    """What one run is expected to spend; None where it calls no model. Errors: UnknownSchedule."""
+    reckon = known(name).cost
+    return reckon() if reckon else None
 
 
 def runs_of(name: str, most: int = 20) -> list[Run]:

@@ -11,9 +11,12 @@ from panels.api.endpoints import Endpoint, Endpoints
 from panels.api.keys import Key, Keys
 from panels.api.later import Later, Unknown
 from panels.api.models import Model, Models
+from panels.api.onboard import Batch, BatchCancel, Onboard
 from panels.api.panels import Panel, Panels
 from panels.api.quotas import Quotas
+from panels.api.schedules import Schedule, ScheduleRun, Schedules
 from panels.api.schema import Schema
+from panels.api.settings import Setting, Settings
 from panels.api.signins import Providers, SignIn, SignIns
 from panels.api.status import Status
 from panels.api.usage import Calls, Usage
@@ -22,12 +25,6 @@ from panels.api.verdicts import Pending, Verdict
 LATER = {
     "candidates": "Listing what endpoints serve beyond the roster",
     "discover": "Discovering models in public catalogs",
-    "onboard": "Onboarding models",
-    "onboard/<str:batch>": "Onboarding models",
-    "schedules": "Scheduling jobs",
-    "schedules/<path:name>": "Scheduling jobs",
-    "settings": "Changing settings while the server runs",
-    "settings/<path:name>": "Changing settings while the server runs",
 }
 
 urlpatterns: list[URLPattern] = [
@@ -51,6 +48,14 @@ urlpatterns: list[URLPattern] = [
     path("alerts", Alerts.as_view()),
     path("alerts/<int:alert_id>/seen", Seen.as_view()),
     path("quotas", Quotas.as_view()),
+    path("onboard", Onboard.as_view()),
+    path("onboard/<str:batch>", Batch.as_view()),
+    path("onboard/<str:batch>/cancel", BatchCancel.as_view()),
+    path("schedules", Schedules.as_view()),
+    path("schedules/<str:name>", Schedule.as_view()),
+    path("schedules/<str:name>/run", ScheduleRun.as_view()),
+    path("settings", Settings.as_view()),
+    path("settings/<str:name>", Setting.as_view()),
     path("usage", Usage.as_view()),
     path("calls", Calls.as_view()),
     path("status", Status.as_view()),

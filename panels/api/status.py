@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from health import pulse
+from health import pulse, schedules
 from panels.api import shapes
 from panels.api.view import View, answer
 
@@ -27,6 +27,9 @@ class Status(View):
                 "database": connection.vendor,
                 "queue": pulse.queue(timezone.now()),
                 "outbox": pulse.outboxes(),
-                "schedules": [],
+                "schedules": [
+                    {"name": s.name, "enabled": s.enabled, "next_run_at": s.next_run_at, "last_state": s.last_run.state if s.last_run else None}
+                    for s in schedules.every(timezone.now())
+                ],
             }
         )
