@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from catalog.addresses import AddressRefused, check_host
 from catalog.shape import ShapeError
@@ -67,3 +67,10 @@ def call_url(base_url: str, path: str, version: str, calls: tuple[str, ...] = ()
     if not any(VERSION_PART.fullmatch(segment) for segment in segments) and not any(re.fullmatch(bare, root) for bare in bare_roots):
         segments.append(version)
     return urlunsplit((parts.scheme, parts.netloc, "/" + "/".join([*segments, path]), parts.query, ""))
+
+
+def with_parameter(url: str, name: str, value: str) -> str:
+    """Sets one parameter of an address's query; the others stay as they are written."""
+    parts = urlsplit(url)
+    kept = [one for one in parts.query.split("&") if one and one.partition("=")[0] != name]
+    return urlunsplit(parts._replace(query="&".join([*kept, f"{name}={quote(value, safe='')}"])))

@@ -9,19 +9,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from catalog import endpoint_keys, facts, prices, served, web
+from catalog.asking import Found
 from catalog.editing import UnknownEndpoint
 from catalog.models import Endpoint, Listing, Model
 from catalog.providers import Listed
 
 SIDE_BY_SIDE = 8
 ERROR_LENGTH = 500
+FRESH = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def refresh_many(endpoint_names: Iterable[str] | None = None) -> list[Kept]:
         return [keep(rows[name], found) for name, found in zip(wanted, pool.map(lambda name: ask(rows[name]), wanted), strict=True)]
 
 
-def ask(row: Endpoint) -> served.Found | str:
+def ask(row: Endpoint) -> Found | str:
     """Gives what the endpoint serves, or in a sentence why it did not say."""
     try:
         return served.ask(row, row.listing.hub if hasattr(row, "listing") else "")
@@ -74,7 +76,7 @@ def ask(row: Endpoint) -> served.Found | str:
         return str(error)
 
 
-def keep(row: Endpoint, found: served.Found | str) -> Kept:
+def keep(row: Endpoint, found: Found | str) -> Kept:
     """Writes down how a try went. An endpoint that was deleted meanwhile is told of, not kept."""
     now = timezone.now()
     with transaction.atomic():
@@ -104,6 +106,20 @@ def take_over(row: Endpoint, models: Iterable[Listed], now: datetime) -> None:
             Model.objects.filter(pk=model.pk).update(listed_facts=after, listed_at=now)
         if amounts:
             prices.set_prices(model, {name: amount for name, amount in amounts.items() if amount is not None}, prices.today(), facts.LISTED)
+
+
+def add(endpoint_name: str, served_names: Iterable[str], actor: str) -> list[str]:
+    """Adds models that an endpoint serves to the roster, with what its list tells of them, and gives the new aliases.
+
+    Shape: a list of the last hour is not asked for again. What is on the roster already stays as it is. Errors: UnknownEndpoint, ShapeError.
+    """
+    row = Endpoint.objects.filter(name=endpoint_name).first() if "\0" not in endpoint_name else None
+    if row is None:
+        raise UnknownEndpoint(endpoint_name)
+    found = kept(endpoint_name)
+    if found is None or found.error or found.listed_at is None or timezone.now() - found.listed_at > FRESH:
+        found = refresh(endpoint_name)
+    return [model.alias for model in served.add_models(row, served_names, actor, found.models)]
 
 
 # ------------------------------------------------------------------ reading what is kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -13,7 +14,7 @@ from catalog.shape import ShapeError
 MOST_MODELS = 20_000
 MILLION = Decimal(1_000_000)
 # Where a model's name stands in its entry, the first that is there wins.
-NAME_FIELDS = ("id", "model", "key", "model_name", "name")
+NAME_FIELDS = ("id", "model", "key", "model_name", "model_group", "name")
 
 
 # ------------------------------------------------------------------ how a value is read; None: it says nothing
@@ -40,6 +41,10 @@ def truth(value: Any) -> bool | None:
 def lists(word: str) -> Callable[[Any], bool | None]:
     """A complete list: what it does not hold is not there."""
     return lambda value: word in value if isinstance(value, list) else None
+
+
+def lists_any_case(word: str) -> Callable[[Any], bool | None]:
+    return lambda value: word in {str(one).lower() for one in value} if isinstance(value, list) else None
 
 
 def mentions(*wanted: str) -> Callable[[Any], bool | None]:
@@ -109,7 +114,7 @@ WHERE: dict[str, tuple[tuple[str, Reader], ...]] = {
         ("top_provider.max_completion_tokens", tokens),
         ("max_completion_tokens", tokens),  # Groq
         ("max_output_tokens", tokens),
-        ("model_info.max_output_tokens", tokens),
+        ("model_info.max_output_tokens", tokens),  # LiteLLM
         ("capabilities.limits.max_output_tokens", tokens),
         ("limits.max_output_tokens", tokens),
         ("max_output_length", tokens),
@@ -132,6 +137,7 @@ WHERE: dict[str, tuple[tuple[str, Reader], ...]] = {
         ("input_modalities", lists("image")),
         ("modalities.input", lists("image")),
         ("supported_input_modalities", lists("image")),
+        ("supportedInputModalities", lists_any_case("image")),  # CLI Proxy API, in Gemini's shape
         ("model_info.supports_vision", truth),
         ("supports_vision", truth),
         ("supports_image_input", truth),
@@ -154,6 +160,7 @@ WHERE: dict[str, tuple[tuple[str, Reader], ...]] = {
     "structured_output": (
         ("supported_parameters", lists("structured_outputs")),
         ("model_info.supports_response_schema", truth),
+        ("supports_response_schema", truth),
         ("capabilities.supports.structured_outputs", truth),
         ("providers.*.supports_structured_output", truth),
         ("supports_structured_output", truth),
@@ -162,6 +169,7 @@ WHERE: dict[str, tuple[tuple[str, Reader], ...]] = {
     "reasoning": (
         ("supported_parameters", lists("reasoning")),
         ("model_info.supports_reasoning", truth),
+        ("supports_reasoning", truth),
         ("capabilities.reasoning", truth),
         ("capabilities.reasoning", an_object),  # LM Studio
         ("capabilities", mentions("thinking", "reasoning")),
@@ -172,11 +180,13 @@ WHERE: dict[str, tuple[tuple[str, Reader], ...]] = {
         ("pricing.prompt", per_token),
         ("pricing.input", text_per_token_or_number_per_mtok),
         ("model_info.input_cost_per_token", per_token),
+        ("input_cost_per_token", per_token),  # LiteLLM's groups
     ),
     "output_usd_per_mtok": (
         ("pricing.completion", per_token),
         ("pricing.output", text_per_token_or_number_per_mtok),
         ("model_info.output_cost_per_token", per_token),
+        ("output_cost_per_token", per_token),
     ),
     "cache_read_usd_per_mtok": (
         ("pricing.input_cache_read", per_token),
@@ -209,6 +219,55 @@ def facts_of(entry: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+# ------------------------------------------------------------------ whether it answers prompts with text
+
+# Kinds, modes and types that lists write; what is none of these says nothing.
+CHAT_KINDS = frozenset({"chat", "completion", "responses", "language", "code", "llm", "vlm", "text-generation", "chat-completion", "text"})
+# fmt: off
+OTHER_KINDS = frozenset({
+    "embedding", "embeddings", "image", "image_generation", "image-generation", "image_edit", "audio", "audio_transcription", "audio_speech",
+    "transcribe", "transcription", "speech", "tts", "stt", "moderation", "moderations", "rerank", "reranker", "video", "video_generation",
+    "realtime", "search", "vector_store", "feature-extraction", "text-to-image", "text-to-speech",
+})
+# fmt: on
+KIND_FIELDS = ("type", "mode", "model_info.mode", "task", "kind", "capabilities.type", "model_type", "pipeline_tag")
+OUTPUT_FIELDS = ("architecture.output_modalities", "output_modalities", "modalities.output", "supported_output_modalities", "supportedOutputModalities")
+# Words of names that only models of another kind bear, where a list says nothing but names.
+# fmt: off
+OTHER_WORDS = frozenset({
+    "embed", "embedding", "embeddings", "rerank", "reranker", "whisper", "tts", "dalle", "moderation", "transcribe", "imagen", "veo", "sora",
+    "flux", "sdxl", "diffusion", "bge", "realtime", "asr", "stt", "upscaler", "lyria",
+})
+# fmt: on
+WORD = re.compile(r"[a-z]+")
+
+
+def chats(entry: Any, name: str) -> bool:
+    """Whether an entry's model answers prompts with text: as the list says, else as far as its name gives away."""
+    if isinstance(entry, Mapping) and (said := said_to_chat(entry)) is not None:
+        return said
+    words = set(WORD.findall(name.lower()))
+    return not (words & OTHER_WORDS or {"dall", "e"} <= words or {"gpt", "image"} <= words or {"stable", "diffusion"} <= words)
+
+
+def said_to_chat(entry: Mapping[str, Any]) -> bool | None:
+    for path in KIND_FIELDS:
+        kind = at(entry, path)
+        if isinstance(kind, str) and kind.lower() in CHAT_KINDS | OTHER_KINDS:
+            return kind.lower() in CHAT_KINDS
+    for path in OUTPUT_FIELDS:
+        if (text := lists_any_case("text")(at(entry, path))) is not None:
+            return text
+    methods, can = entry.get("supportedGenerationMethods"), entry.get("capabilities")
+    if isinstance(methods, list) and methods:
+        return "generateContent" in methods
+    if isinstance(can, Mapping) and isinstance(can.get("completion_chat"), bool):  # Mistral
+        return bool(can["completion_chat"])
+    if isinstance(can, list) and ("completion" in can or "embedding" in can):  # Ollama
+        return "completion" in can
+    return None
+
+
 def name_of(entry: Any) -> str | None:
     """An entry's name, None where it has none that can be asked for."""
     said = entry if isinstance(entry, str) else next((entry[f] for f in NAME_FIELDS if isinstance(entry.get(f), str) and entry[f]), None)
@@ -238,10 +297,11 @@ def entries(body: Any) -> list[Any]:
 
 def read(body: Any) -> list[Listed]:
     """Reads a model list, in its order. Errors: ValueError where it is none."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Listed] = {}
     for entry in entries(body):
         if (name := name_of(entry)) is None:
             continue
         told = facts_of(entry) if isinstance(entry, Mapping) else {}
-        found[name] = {**told, **found.get(name, {})}
-    return [Listed(name, told) for name, told in found.items()]
+        before = found.get(name)
+        found[name] = Listed(name, {**told, **(before.facts if before else {})}, chats(entry, name) and (before is None or before.chat))
+    return list(found.values())

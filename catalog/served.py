@@ -12,14 +12,11 @@ from django.utils import timezone
 
 from access import audit
 from catalog import endpoint_keys, facts, names, prices, providers, web
+from catalog.asking import Found, Server, plain_list, with_hub
 from catalog.models import Endpoint, Model
 from catalog.providers import Listed
 from catalog.shape import ShapeError
 from wire.errors import Fault, UpstreamError
-
-LIMIT_BYTES = 32_000_000
-TIMEOUT_S = 15.0
-API = "a model API"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,40 +29,24 @@ class Tested:
     models: int
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What an endpoint said it serves. Shape: `hub` is the hub that it was found to be, empty for none; `is_whole` is false where its list was cut."""
-
-    models: tuple[Listed, ...]
-    hub: str = ""
-    is_whole: bool = True
-
-
 def ask(endpoint_row: Endpoint, hub: str = "") -> Found:
     """Asks an endpoint what it serves. `hub`: what it was found to be before. Errors: as `list_served`."""
-    return Found(tuple(list_served(endpoint_row)))
+    provider = providers.get(endpoint_row.kind)
+    if local := provider.local():
+        return Found(tuple(provider.read_models(local.models())))
+    key = endpoint_keys.key_of(endpoint_row)
+    server = Server(provider.headers(key))
+
+    def refused(fetched: web.Fetched) -> web.WebError:
+        return refusal(provider.read_error(fetched.status, fetched.headers, fetched.body), fetched, bool(key))
+
+    plain, is_whole = plain_list(provider, endpoint_row.base_url, server, refused)
+    return with_hub(plain, is_whole, server, hub)
 
 
 def list_served(endpoint_row: Endpoint) -> list[Listed]:
     """Asks an endpoint what it serves. Errors: web.WebError, endpoint_keys.KeyUnreadable; KeyError for a kind that there is not."""
-    provider = providers.get(endpoint_row.kind)
-    if local := provider.local():
-        return provider.read_models(local.models())
-    key = endpoint_keys.key_of(endpoint_row)
-    fetched = web.fetch(
-        provider.models_url(endpoint_row.base_url),
-        provider.headers(key),
-        named=True,
-        limit_bytes=LIMIT_BYTES,
-        timeout_s=TIMEOUT_S,
-    )
-    if fetched.status >= 400 and fetched.media_type != "text/html":
-        raise refusal(provider.read_error(fetched.status, fetched.headers, fetched.body), fetched, bool(key))
-    body = web.json_of(fetched, API)
-    try:
-        return provider.read_models(body)
-    except ValueError:
-        raise web.WebError("not_json", f"not {API} (got {fetched.media_type}, status {fetched.status}): it lists no models.", fetched.status) from None
+    return list(ask(endpoint_row).models)
 
 
 def refusal(error: UpstreamError, fetched: web.Fetched, has_key: bool) -> web.WebError:

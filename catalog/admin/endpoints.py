@@ -20,7 +20,7 @@ from access import audit
 from access.admin.audited import AuditedAdmin, actor
 from access.admin.typed import action, display
 from access.secrets import UnusableKey, clean_key
-from catalog import endpoint_keys, served, web
+from catalog import candidates, endpoint_keys, served
 from catalog.admin import knobs
 from catalog.models import Endpoint, Model
 from catalog.providers import Listed
@@ -213,11 +213,8 @@ class EndpointAdmin(AuditedAdmin):
         back = reverse("admin:catalog_endpoint_change", args=[obj.pk])
         if request.method == "POST":
             return self.add_ticked(request, obj, back)
-        problem, listed = "", []
-        try:
-            listed = served.list_served(obj)
-        except (web.WebError, endpoint_keys.KeyUnreadable, KeyError) as error:
-            problem = f"There is no kind {obj.kind}." if isinstance(error, KeyError) else f"Endpoint {obj.name}: {error}"
+        found = candidates.refresh(obj.name)
+        problem, listed = (f"Endpoint {obj.name}: {found.error}", []) if found.error else ("", list(found.models))
         return self.page(
             request,
             "admin/bench/serves.html",
@@ -237,16 +234,14 @@ class EndpointAdmin(AuditedAdmin):
             self.say(request, "No model was ticked, so none was added.", good=False)
             return HttpResponseRedirect(request.path)
         try:
-            added = served.add_models(obj, picked, actor(request))
+            added = candidates.add(obj.name, picked, actor(request))
         except ShapeError as error:
             self.say(request, f"Nothing was added: {error}", good=False)
             return HttpResponseRedirect(request.path)
         if not added:
             self.say(request, "They are on the bench already; nothing was added.")
             return HttpResponseRedirect(back)
-        self.say(
-            request, f"Added {', '.join(m.alias for m in added[:5])}{f' and {len(added) - 5} more' if len(added) > 5 else ''}. Next: seat them in a collection."
-        )
+        self.say(request, f"Added {', '.join(added[:5])}{f' and {len(added) - 5} more' if len(added) > 5 else ''}. Next: seat them in a collection.")
         return HttpResponseRedirect(f"{reverse('admin:catalog_model_changelist')}?endpoint__id__exact={obj.pk}")
 
     @action(description="Sign in with a provider", url_path="sign-in", icon="login", permissions=["sign_in"])
@@ -292,6 +287,7 @@ def listed_rows(endpoint: Endpoint, listed: list[Listed]) -> list[dict[str, Any]
     return [
         {
             "served_name": one.served_name,
+            "chat": one.chat,
             "taken": taken.get(one.served_name),
             "context": knobs.tokens(one.facts.get("context_window")),
             "can": ", ".join(label.lower() for name, label in knobs.FLAGS.items() if one.facts.get(name)),

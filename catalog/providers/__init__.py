@@ -60,6 +60,10 @@ class Provider:
         """The address that lists what is served."""
         raise NotImplementedError
 
+    def next_page(self, url: str, body: Any) -> str | None:
+        """The address of the list's next page, from the answer behind `url`; None after the last."""
+        return None
+
     def headers(self, key: str) -> dict[str, str]:
         """What signs a call. `key` may be empty."""
         raise NotImplementedError

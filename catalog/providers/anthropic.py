@@ -36,6 +36,12 @@ class Anthropic(Provider):
         url = base_urls.call_url(base_url, "models", "v1", CALLS)
         return f"{url}{'&' if '?' in url else '?'}limit={MOST_LISTED}"
 
+    def next_page(self, url: str, body: Any) -> str | None:
+        if not isinstance(body, Mapping) or body.get("has_more") is not True:
+            return None
+        last = body.get("last_id")
+        return base_urls.with_parameter(url, "after_id", last) if isinstance(last, str) and last else None
+
     def headers(self, key: str) -> dict[str, str]:
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
@@ -43,7 +49,7 @@ class Anthropic(Provider):
         entries = body.get("data") if isinstance(body, Mapping) else None
         entries = entries if isinstance(entries, list) else []
         told = {e["id"]: facts_of(e) for e in entries if isinstance(e, Mapping) and isinstance(e.get("id"), str)}
-        return [Listed(m.served_name, {**m.facts, **told.get(m.served_name, {})}) for m in model_lists.read(body)]
+        return [Listed(m.served_name, {**m.facts, **told.get(m.served_name, {})}, m.chat) for m in model_lists.read(body)]
 
     def read_error(self, status: int, headers: Mapping[str, str], body: bytes) -> UpstreamError:
         return refusals.read(status, headers, body, time.time())

@@ -38,6 +38,10 @@ class Gemini(Provider):
     def models_url(self, base_url: str) -> str:
         return with_query(base_urls.call_url(bare(base_url), "models", VERSION), f"pageSize={MOST_LISTED}")
 
+    def next_page(self, url: str, body: Any) -> str | None:
+        token = body.get("nextPageToken") if isinstance(body, Mapping) else None
+        return base_urls.with_parameter(url, "pageToken", token) if isinstance(token, str) and token else None
+
     def method_url(self, base_url: str, served_name: str, method: str) -> str:
         name = served_name if served_name.startswith((RESOURCE, "tunedModels/")) else RESOURCE + served_name
         return base_urls.call_url(bare(base_url), f"{quote(name, safe='/:@')}:{method}", VERSION)
@@ -46,10 +50,10 @@ class Gemini(Provider):
         return {"x-goog-api-key": key} if key else {}
 
     def read_models(self, body: Any) -> list[Listed]:
-        """Those that answer prompts; the list holds embedding and media models too."""
+        """The list holds embedding and media models too, which answer by other methods."""
         entries = body.get("models") if isinstance(body, Mapping) else None
         if isinstance(entries, list):
-            body = {"models": [without_prefix(e) for e in entries if answers(e)]}
+            body = {"models": [without_prefix(e) for e in entries]}
         return model_lists.read(body)
 
     def read_error(self, status: int, headers: Mapping[str, str], body: bytes) -> UpstreamError:
@@ -63,11 +67,6 @@ def bare(base_url: str) -> str:
 
 def with_query(url: str, query: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}{query}"
-
-
-def answers(entry: Any) -> bool:
-    methods = entry.get("supportedGenerationMethods") if isinstance(entry, Mapping) else None
-    return not isinstance(methods, list) or "generateContent" in methods
 
 
 def without_prefix(entry: Any) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from catalog import model_lists
 from catalog.providers import Listed, Provider
 from wire import refusals
 from wire.errors import UpstreamError
@@ -41,8 +42,8 @@ class Ollama(Provider):
         items = body.get("models") if isinstance(body, dict) else None
         if not isinstance(items, list):
             raise ValueError("no list of models")
-        names = [i.get("model") or i.get("name") for i in items if isinstance(i, dict)]
-        return [Listed(name) for name in names if isinstance(name, str) and name]
+        named = [(item.get("model") or item.get("name"), item) for item in items if isinstance(item, dict)]
+        return [Listed(name, model_lists.facts_of(item), model_lists.chats(item, name)) for name, item in named if isinstance(name, str) and name]
 
     def read_error(self, status: int, headers: Mapping[str, str], body: bytes) -> UpstreamError:
         return refusals.read(status, headers, body, time.time())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from catalog import base_urls, model_lists
 from catalog.providers import Listed, Provider
@@ -24,6 +25,8 @@ BARE_ROOTS = (
     r".*/serving-endpoints",  # Databricks
     r".*/api/gateway",  # Kilo
 )
+# Servers whose list stands elsewhere than beside their calls, by host.
+LISTS_ELSEWHERE = {"models.github.ai": "https://models.github.ai/catalog/models"}
 
 
 class OpenAI(Provider):
@@ -35,7 +38,17 @@ class OpenAI(Provider):
         return base_urls.call_url(base_url, "chat/completions", "v1", CALLS, BARE_ROOTS)
 
     def models_url(self, base_url: str) -> str:
+        if elsewhere := LISTS_ELSEWHERE.get((urlsplit(base_url.strip()).hostname or "").lower()):
+            return elsewhere
         return base_urls.call_url(base_url, "models", "v1", CALLS, BARE_ROOTS)
+
+    def next_page(self, url: str, body: Any) -> str | None:
+        """OpenRouter's way; most servers give all at once. Another host's page is not asked: it would get the key."""
+        said = model_lists.at(body, "links.next")
+        if not isinstance(said, str) or not said:
+            return None
+        following = urljoin(url, said)
+        return following if urlsplit(following)[:2] == urlsplit(url)[:2] else None
 
     def headers(self, key: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}

@@ -50,7 +50,9 @@ CHAT = [
 def test_every_spelling_of_a_base_url_hits_one_right_path(base: str, url: str) -> None:
     provider = get("openai")
     assert provider.chat_url(base, "any", stream=False) == provider.chat_url(base, "any", stream=True) == url
-    assert provider.models_url(base) == url.replace("/chat/completions", "/models")
+    # GitHub's list stands apart from its calls.
+    listed = "https://models.github.ai/catalog/models" if "models.github.ai" in base else url.replace("/chat/completions", "/models")
+    assert provider.models_url(base) == listed
 
 
 @pytest.mark.parametrize(("base", "url"), CHAT)

@@ -119,3 +119,14 @@ def test_retired_models_are_named_too(there: Endpoint, make_model: Any) -> None:
     make_model("x", served_name="x", status=Model.Status.RETIRED)
     candidates.refresh("groq-eu")
     assert candidates.unlisted("groq-eu") == {"x"}
+
+
+def test_what_was_just_listed_is_added_without_asking_again(there: Endpoint, pages: Pages) -> None:
+    candidates.refresh("groq-eu")
+    asked = len(pages.asked)
+    assert candidates.add("groq-eu", ["a", "b", "a"], "admin") == ["a", "b"]
+    assert candidates.add("groq-eu", ["a"], "admin") == []
+    assert len(pages.asked) == asked
+    assert Model.objects.get(alias="a").listed_facts == {"context_window": 8192}
+    with pytest.raises(UnknownEndpoint):
+        candidates.add("nobody", ["a"], "admin")

@@ -75,9 +75,10 @@ def test_the_model_list_tells_facts_of_what_answers_prompts() -> None:
         ],
         "nextPageToken": "x",
     }
-    assert [(m.served_name, dict(m.facts)) for m in GEMINI.read_models(body)] == [
-        ("gemini-3.1-pro", {"context_window": 1_048_576, "output_limit": 65_536, "reasoning": True}),
-        ("tunedModels/mine", {}),
+    assert [(m.served_name, dict(m.facts), m.chat) for m in GEMINI.read_models(body)] == [
+        ("gemini-3.1-pro", {"context_window": 1_048_576, "output_limit": 65_536, "reasoning": True}, True),
+        ("embedding-1", {}, False),
+        ("tunedModels/mine", {}, True),
     ]
 
 

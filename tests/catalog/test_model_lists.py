@@ -230,3 +230,39 @@ def test_any_json_is_a_list_or_a_value_error(body: Any) -> None:
         return
     for one in found:
         facts.checked(one.facts)
+
+
+# ------------------------------------------------------------------ what does not chat
+
+
+@pytest.mark.parametrize(
+    ("entry", "chat"),
+    [
+        ({"id": "gpt-5"}, True),
+        ({"id": "text-embedding-3-large"}, False),
+        ({"id": "whisper-1"}, False),
+        ({"id": "dall-e-3"}, False),
+        ({"id": "gpt-image-1"}, False),
+        ({"id": "omni-moderation-latest"}, False),
+        ({"id": "BAAI/bge-m3"}, False),
+        ({"id": "vendor/embedder-chat"}, True),
+        ({"id": "image-reader-8b"}, True),
+        ({"id": "text-embedding-chat", "type": "chat"}, True),
+        ({"id": "m", "type": "embedding"}, False),
+        ({"id": "m", "type": "rerank"}, False),
+        ({"id": "m", "type": "model"}, True),
+        ({"id": "m", "model_info": {"mode": "image_generation"}}, False),
+        ({"id": "m", "model_info": {"mode": "responses"}}, True),
+        ({"id": "m", "architecture": {"output_modalities": ["image", "text"]}}, True),
+        ({"id": "m", "architecture": {"output_modalities": ["image"]}}, False),
+        ({"id": "m", "supported_output_modalities": ["embeddings"]}, False),
+        ({"id": "m", "capabilities": {"completion_chat": False}}, False),
+        ({"id": "m", "capabilities": {"type": "embeddings"}}, False),
+        ({"id": "m", "capabilities": ["embedding"]}, False),
+        ({"id": "m", "capabilities": ["completion", "embedding"]}, True),
+        ({"id": "m", "capabilities": ["streaming"]}, True),
+        ({"id": "m", "supportedGenerationMethods": ["embedContent"]}, False),
+    ],
+)
+def test_what_answers_no_prompt_with_text_is_marked(entry: dict[str, Any], chat: bool) -> None:
+    assert [one.chat for one in read({"data": [entry]})] == [chat]
