@@ -21,7 +21,7 @@ manage() {
 
 step "form" .venv/bin/ruff format --check .
 step "lint" .venv/bin/ruff check .
-step "types" .venv/bin/mypy wire access catalog health panels suite benchwarmers
+step "types" .venv/bin/mypy wire access catalog health panels suite benchwarmers client/src
 step "settings and models" manage check --fail-level WARNING
 step "migrations" manage makemigrations --check --dry-run
 step "tests" scripts/test.sh
