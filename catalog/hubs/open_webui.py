@@ -12,6 +12,8 @@ from catalog import model_lists
 from catalog.hubs import Ask, Hub, Plain
 from catalog.providers import Listed
 
+BEHIND = {"openai", "ollama"}  # under which it keeps the entry of the server behind it
+
 
 class OpenWebUI(Hub):
     name = "open_webui"
@@ -20,7 +22,7 @@ class OpenWebUI(Hub):
 
     def shows(self, plain: Plain) -> bool:
         """What stands behind it may be any server, so its own marks count and not the owner's."""
-        return any("connection_type" in one or ("urlIdx" in one and ("openai" in one or "ollama" in one)) for one in plain.entries())
+        return any("connection_type" in one or ("urlIdx" in one and BEHIND & one.keys()) for one in plain.entries())
 
     def probe(self, root: str) -> str | None:
         return f"{root}/api/config"
