@@ -10,7 +10,7 @@ from rest_framework import serializers as s
 class SignInProvider(s.Serializer[Any]):
     name = s.CharField()
     title = s.CharField()
-    flows = s.ListField(child=s.ChoiceField(choices=["code", "device"]))
+    flows = s.ListField(child=s.CharField(), help_text="code, device or both.")
     client = s.ChoiceField(choices=["none", "optional", "needed"], help_text="Whether an app of your own must be registered there.")
     client_page = s.CharField(help_text="Where to register one.")
     client_id = s.CharField(help_text="The one in the setting signins.<name>_client_id.")
@@ -22,7 +22,7 @@ class SignInProvider(s.Serializer[Any]):
 
 class SignInAsked(s.Serializer[Any]):
     provider = s.CharField()
-    flow = s.ChoiceField(choices=["code", "device"], required=False, help_text="The provider's first without it.")
+    flow = s.CharField(required=False, help_text="code or device; the provider's first without it.")
     endpoint = s.CharField(required=False, max_length=200, help_text="The provider's name without it. It is made where there is none.")
     client_id = s.CharField(required=False, max_length=300, help_text="The setting's without it.")
 
@@ -30,9 +30,9 @@ class SignInAsked(s.Serializer[Any]):
 class SignIn(s.Serializer[Any]):
     id = s.CharField()
     provider = s.CharField()
-    flow = s.ChoiceField(choices=["code", "device"])
+    flow = s.CharField(help_text="code or device.")
     endpoint = s.CharField()
-    state = s.ChoiceField(choices=["open", "done", "failed"])
+    state = s.CharField(help_text="open, done or failed.")
     message = s.CharField(help_text="Why it failed, or what went wrong last.")
     account = s.CharField(help_text="Whose it is, where the provider tells.")
     user_code = s.CharField(help_text="What to type there, while it is open.")
