@@ -12,12 +12,12 @@ import pytest
 from django.db import connection
 
 from access import preferences
-from catalog import offers, reading
+from catalog import load, offers, reading, sources
 from catalog.models import Endpoint, Model, Offer, Price, Source
 from tests.catalog.pages import Pages
 from tests.catalog.test_sources import free, model, provider, routed
 
-NOW = datetime(2026, 11, 29, 6, tzinfo=UTC)
+NOW = datetime(2026, 1, 10, 6, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
@@ -209,7 +209,7 @@ def test_a_broken_catalog_changes_nothing_and_says_why_and_how_old_it_is(pages: 
 @pytest.mark.django_db
 def test_the_catalogs_own_address_may_not_be_a_private_one(pages: Pages, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.CATALOG_URLS = {}
-    monkeypatch.setattr(type(reading.sources.get("models_dev")), "url", f"{pages.url}/api.json")
+    monkeypatch.setattr(type(sources.get("models_dev")), "url", f"{pages.url}/api.json")
     assert "address" in read().error
     assert pages.asked == []
 
@@ -399,8 +399,6 @@ def test_a_run_leaves_prices_alone_that_are_not_the_catalogs_and_says_so(pages: 
     report = reading.run(NOW)
     assert json.loads(json.dumps(report)) == report
     assert {name: row.prices.filter(source="models_dev").exists() for name, row in rows.items()} == {"img": False, "asr": False, "mine": True, "txt": True}
-    from catalog import load
-
     held = {name: model.price_on(NOW.date()) for name, model in load.load_models().items()}
     assert {name: price.input if price else None for name, price in held.items()} == {"img": None, "asr": None, "mine": 9, "txt": 2}
     assert report["prices"]["txt"] == {"models_dev": {"input_usd_per_mtok": ["1", "2"], "output_usd_per_mtok": [None, "1"]}}
