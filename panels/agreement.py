@@ -2,7 +2,7 @@
 
 The rule, in full:
 - A seat is wrong in a panel where at least one of its judged claims was found false. Only panels where both seats of a pair were judged count for it.
-- Two false claims are the same where their words are: lower case, without punctuation and little words; half of the words of both together in common,
+- Two false claims are the same where their words are: lower case, without punctuation and little words; more than half of the words of both together in common,
   no other numbers, and not one of them denied.
 - Of a pair: how often both were wrong, how often that would be if they erred independently, the correlation (phi) and the odds ratio with its 95%
   interval, and in how many panels they made the very same false claim.
@@ -103,7 +103,7 @@ def same(one: frozenset[str], other: frozenset[str], alike: float = ALIKE) -> bo
     numbers, others = {w for w in one if w[0].isdigit()}, {w for w in other if w[0].isdigit()}
     if (numbers and others and numbers.isdisjoint(others)) or one.isdisjoint(NOT) != other.isdisjoint(NOT):
         return False
-    return len(one & other) >= alike * len(one | other)
+    return len(one & other) > alike * len(one | other)
 
 
 # ------------------------------------------------------------------ pairs
