@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 
 from access.pages import Page, keyset
@@ -28,6 +31,20 @@ def raise_alert(kind: str, subject: str, once: str, message: str) -> bool:
     """Raises an alert unless the same was raised before; tells whether it was new. Shape: `once` says what is the same, as in budget:key:7:2026-11:80."""
     _, new = Alert.objects.get_or_create(once=once[:200], defaults={"kind": kind, "subject": subject[:260], "message": message[:500], "at": timezone.now()})
     return new
+
+
+def line_of(kind: str, subject: str, once: str, message: str, at: datetime) -> dict[str, Any]:
+    """Gives an alert as an outbox line: for who must not wait for the database."""
+    return {"alerts": [{"kind": kind, "subject": subject[:260], "once": once[:200], "message": message[:500], "at": at.isoformat()}]}
+
+
+PUT = "INSERT INTO health_alert (kind, subject, once, message, at, seen_by) VALUES (%s, %s, %s, %s, %s, '') ON CONFLICT (once) DO NOTHING"
+
+
+def commit_alerts(cursor: Any, items: Sequence[dict[str, Any]]) -> None:
+    for item in sorted(items, key=lambda one: str(one["once"])):
+        at = connection.ops.adapt_datetimefield_value(datetime.fromisoformat(item["at"]))
+        cursor.execute(PUT, [item["kind"], item["subject"], item["once"], item["message"], at])
 
 
 def alerts(limit: int, page_token: str, unseen_only: bool = False) -> Page[AlertView]:

@@ -8,10 +8,11 @@ class HealthConfig(AppConfig):
     def ready(self) -> None:
         from access import budgets
         from health import budgets as money
-        from health import jobs, learned, ledger, probing, resting, scheduled, signin_watch, sweep
+        from health import alerts, jobs, learned, ledger, probing, resting, retention, scheduled, signin_watch, sweep
 
         budgets.on_beginning(money.begin)
         jobs.register("budgets", 60, money.watch)
+        ledger.register("alerts", alerts.commit_alerts)
         ledger.register("rests", resting.commit_rests)
         ledger.register("learned", learned.commit_learned)
         ledger.register("allowances", learned.commit_allowances)
@@ -19,4 +20,5 @@ class HealthConfig(AppConfig):
         jobs.register("drain", 30, sweep.drain)
         jobs.register("signins", 600, signin_watch.watch)
         scheduled.register()
+        retention.prepare()
         probing.register()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 import orjson
 from django.conf import settings
@@ -21,12 +22,12 @@ from django.utils import timezone
 
 from access import budgets
 from access.budgets import Limit
-from health.alerts import raise_alert
+from health.alerts import line_of, raise_alert
 from health.costs import pusd, usd_text
 from health.limits import QUARTER_HOUR_MS, Meter, calendar, decode, encode
 from health.models import Meter as MeterRow
 from health.models import MonthTotal, Permit
-from health.reserve import PUSD
+from health.reserve import PUSD, Denied
 
 # A meter's name has 120 characters.
 LONGEST_NAME, KEPT_OF_NAME = 90, 60
@@ -118,6 +119,26 @@ def standings(limits: Iterable[Limit], now: datetime) -> list[Standing]:
         held = held_by(meters[name], month) if name in meters else 0
         found.append(Standing(limit, month, gone, max(held - gone, 0), ends))
     return found
+
+
+# ------------------------------------------------------------------ refusals
+
+refused: set[str] = set()  # what this process has told of
+
+
+def refusal_line(denied: Denied, key_name: str, now: datetime) -> Mapping[str, Any] | None:
+    """What the ledger is told of a budget's first refusal in a month; None for any other. A budget that hardly covers a call may never be spent whole."""
+    if denied.measure != PUSD:
+        return None
+    month, _ = month_at(now)
+    once = f"budget:{month}:refused:{denied.scope}"
+    if once in refused:
+        return None
+    refused.add(once)
+    kind, _, name = denied.scope.partition(":")
+    name = key_name if kind == "key" else name
+    message = f"The budget of the {kind} {name} did not cover a request, which was refused. Further ones are refused until {month} ends, or the budget is raised."
+    return line_of("budget", f"{kind} {name}", once, message, now)
 
 
 # ------------------------------------------------------------------ keeping meters true

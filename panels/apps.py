@@ -7,7 +7,7 @@ class PanelsConfig(AppConfig):
 
     def ready(self) -> None:
         from access import preferences
-        from health import jobs, ledger
+        from health import jobs, ledger, retention
         from panels import history, memory, record, records, stored
 
         preferences.register(records.HALF_LIFE, records.HALF_LIFE_DAYS, preferences.number(0, 3650), records.TELLS)
@@ -19,3 +19,4 @@ class PanelsConfig(AppConfig):
         jobs.register("pins", 3600, memory.forget_idle)
         jobs.register("responses", 3600, stored.forget_expired)
         jobs.register("texts", 3600, history.forget_old_texts)
+        retention.register("texts", history.forget_old_texts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,7 +21,8 @@ from panels import lookup, stored, verdicts
 from panels.models import Panel, Seat
 from wire.errors import CallerError
 
-BATCH = 500
+# Texts may be large: a transaction that empties many would keep others from writing.
+BATCH, PAUSE_S = 100, 0.01
 # A seat in one of these without an attempt on record may still cost something; in any other it was never called.
 MAYBE_CALLED = frozenset({Seat.Status.RUNNING, Seat.Status.TIMEOUT, Seat.Status.CANCELLED, Seat.Status.LOST})
 
@@ -246,8 +248,9 @@ def forget_old_texts(now: datetime) -> int:
     Units: days; 0 leaves no text at all.
     """
     before = now - timedelta(days=settings.KEEP_TEXT_DAYS)
+    pause = threading.Event()
     forgotten = 0
-    # Both walks remember where they were: what is done already is passed over once, not before every batch.
+    # The walk remembers where it was: what is done already is passed over once, not before every batch.
     reached: datetime | None = None
     while True:
         rows = Panel.objects.filter(asked_at__lt=before, prompt__isnull=False)
@@ -256,18 +259,15 @@ def forget_old_texts(now: datetime) -> int:
         batch = list(rows.order_by("asked_at", "id").values_list("id", "asked_at")[:BATCH])
         if not batch:
             break
+        names = [panel_id for panel_id, _ in batch]
         with transaction.atomic():
-            forgotten += Panel.objects.filter(pk__in=[panel_id for panel_id, _ in batch]).update(prompt=None)
+            Seat.objects.filter(panel__in=names, text__isnull=False).update(text=None)
+            forgotten += Panel.objects.filter(pk__in=names).update(prompt=None)
         reached = batch[-1][1]
-    reached = None
-    while True:
-        answers = Seat.objects.filter(panel__asked_at__lt=before, text__isnull=False)
-        if reached is not None:
-            answers = answers.filter(panel__asked_at__gte=reached)
-        calls = list(answers.order_by("panel__asked_at", "call").values_list("call", "panel__asked_at")[:BATCH])
-        if not calls:
-            break
+        pause.wait(PAUSE_S)
+    # Answers whose panel has no prompt any more, or never had one. Few, if any: an index holds those that have a text.
+    while calls := list(Seat.objects.filter(text__isnull=False, panel__prompt__isnull=True, panel__asked_at__lt=before).values_list("call", flat=True)[:BATCH]):
         with transaction.atomic():
-            Seat.objects.filter(pk__in=[call for call, _ in calls]).update(text=None)
-        reached = calls[-1][1]
+            Seat.objects.filter(pk__in=calls).update(text=None)
+        pause.wait(PAUSE_S)
     return forgotten

@@ -99,7 +99,10 @@ class Panel(models.Model):
 
     class Meta:
         ordering = ["-asked_at", "-id"]
-        indexes = [models.Index(fields=["collection", "-asked_at"], name="panels_panel_collection_latest")]
+        indexes = [
+            models.Index(fields=["collection", "-asked_at"], name="panels_panel_collection_latest"),
+            models.Index(fields=["asked_at"], name="panels_panel_texts", condition=models.Q(prompt__isnull=False)),  # what retention looks through
+        ]
 
 
 class Seat(models.Model):
@@ -134,6 +137,7 @@ class Seat(models.Model):
 
     class Meta:
         ordering = ["position"]
+        indexes = [models.Index(fields=["panel"], name="panels_seat_texts", condition=models.Q(text__isnull=False))]
 
 
 class Verdict(models.Model):

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from django.conf import settings
 
 from access.caller import Caller
+from health import budgets as money
 from health.writer import Ask, DatabaseAway, Denied
 from panels import asks
 from panels.gateway import Gateway
@@ -144,6 +145,8 @@ async def reserve(turn: Turn, ask: Ask | None) -> None:
     except DatabaseAway:
         raise CallerError("database_unavailable", "The database cannot be reached, and this key has limits to keep.", status=503, retry_after_s=5) from None
     if isinstance(reserved.first, Denied):
+        if line := money.refusal_line(reserved.first, turn.caller.key_name, datetime.now(UTC)):
+            turn.gateway.writer.record(line)
         raise asks.key_refusal(reserved.first)
 
 

@@ -54,6 +54,8 @@ def test_a_budget_for_one_call_admits_one_of_fifty(bench: Bench, budget: Callabl
     assert refused.code == "budget_exceeded"
     assert name in refused.json["error"]["message"]
     settled(bench, kind, name, "0.0001")
+    (alert,) = eventually(lambda: [a for a in everything(bench, "alerts") if name in a["subject"]], "an alert of the refusals")
+    assert alert["kind"] == "budget"
     assert bench.ask(core, key=keys[0], max_tokens=10_000).status == 200  # what was reserved and not spent came back
 
 
@@ -112,7 +114,7 @@ def test_callers_without_a_key_count_for_a_collection(bench: Bench, budget: Call
 
 def test_shadow_seats_are_paid_from_all_budgets(bench: Bench, budget: Callable[..., dict[str, Any]]) -> None:
     first = bench.model("first", *[reply("hi", usage=(100, 900))] * 2, facts=FACTS)
-    other = bench.model("other", *[reply("hi", usage=(100, 900))] * 2, facts=FACTS)
+    other = bench.model("other", *[reply("hi", usage=(100, 900))] * 2, facts=FACTS, ad_hoc=False)
     name = bench.collection([first, other], shadow_share=1).removeprefix("bench/")
     bench.load()
     budget("collection", name, "0.025")
