@@ -18,7 +18,7 @@ from health.learned import ShadowHits, shadow_hits
 from health.limits import Admitted, Caps, Meter, Refused, admit, admit_background, decode, encode, settle, wanted
 from health.models import Meter as MeterRow
 from health.models import ShadowHit
-from health.reserve import Ask, Denied, Hold, Permit
+from health.reserve import Ask, Denied, Hold, Permit, Request
 from tests.health.conftest import ask, held, hold
 
 NOON = 1_773_144_000_000
@@ -50,7 +50,7 @@ BACKGROUND = [
 @pytest.mark.parametrize(("cap", "used", "amount", "goes"), BACKGROUND)
 @pytest.mark.parametrize("window", ["minute", "day", "month", "parallel"])
 def test_background_calls_leave_the_last_of_a_window_to_others(window: str, cap: int, used: int, amount: int, goes: bool) -> None:
-    caps = Caps(**{window: cap})
+    caps = replace(Caps(), **{window: cap})
     meter = used_up(caps, used) if used else Meter()
     answer = admit_background(meter, caps, amount, NOON + 1)
     assert isinstance(answer, Admitted) is goes
@@ -95,7 +95,7 @@ def test_meters_of_before_are_read_and_those_that_nobody_waits_for_are_written_a
 def reserved(*asks: Ask) -> list[Permit | Denied]:
     db = Database()
     try:
-        (answer,) = ledger.transact(db, [], [ledger.Request(None, asks)])
+        (answer,) = ledger.transact(db, [], [Request(None, asks)])
         return list(answer.rest)
     finally:
         db.close()
