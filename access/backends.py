@@ -26,6 +26,7 @@ GRANTS: dict[str, list[tuple[str, str, frozenset[str]]]] = {
         ("panels", "member", VIEW),
         ("panels", "verdict", VIEW),
         ("access", "key", VIEW),
+        ("access", "preference", VIEW),
     ],
     Role.JUDGE.value: [("panels", "verdict", frozenset({"add", "change"}))],
     Role.OPERATOR.value: [
@@ -33,6 +34,9 @@ GRANTS: dict[str, list[tuple[str, str, frozenset[str]]]] = {
         ("panels", "collection", ALL_VERBS),
         ("panels", "member", ALL_VERBS),
         ("health", "rest", ALL_VERBS),
+        ("health", "schedule", ALL_VERBS),
+        ("health", "batch", ALL_VERBS),
+        ("access", "preference", ALL_VERBS),
         # These show what other people asked, which below an operator nobody sees.
         ("panels", "panel", VIEW),
         ("panels", "seat", VIEW),

@@ -59,7 +59,17 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     entry("Endpoints", "dns", "catalog_endpoint", "catalog.view_endpoint"),
                     entry("Models", "deployed_code", "catalog_model", "catalog.view_model"),
+                    entry("Sources", "menu_book", "catalog_source", "catalog.view_source"),
                     entry("Collections", "groups", "panels_collection", "panels.view_collection"),
+                ],
+            },
+            {
+                "title": "Upkeep",
+                "separator": True,
+                "items": [
+                    entry("Onboarding", "playlist_add_check", "health_batch", "health.view_batch"),
+                    entry("Schedules", "schedule", "health_schedule", "health.view_schedule"),
+                    entry("Settings", "tune", "access_preference", "access.view_preference"),
                 ],
             },
             {

@@ -1,5 +1,5 @@
 """Admin pages of this room, one file each."""
 
-from health.admin import ledger, models
+from health.admin import ledger, models, onboarding, schedules
 
-__all__ = ["ledger", "models"]
+__all__ = ["ledger", "models", "onboarding", "schedules"]
