@@ -7,8 +7,8 @@ class HealthConfig(AppConfig):
 
     def ready(self) -> None:
         from access import budgets
-        from health import budgets as money
         from health import alerts, jobs, learned, ledger, probing, resting, retention, scheduled, signin_watch, sweep
+        from health import budgets as money
 
         budgets.on_beginning(money.begin)
         jobs.register("budgets", 60, money.watch)

@@ -137,7 +137,7 @@ def refusal_line(denied: Denied, key_name: str, now: datetime) -> Mapping[str, A
     refused.add(once)
     kind, _, name = denied.scope.partition(":")
     name = key_name if kind == "key" else name
-    message = f"The budget of the {kind} {name} did not cover a request, which was refused. Further ones are refused until {month} ends, or the budget is raised."
+    message = f"The budget of the {kind} {name} did not cover a request, which was refused. The next month or a larger budget lets such through."
     return line_of("budget", f"{kind} {name}", once, message, now)
 
 
