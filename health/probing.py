@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from access import preferences
-from health import errands, probes, rounds
+from health import drift, errands, probes, rounds
 
 
 def register() -> None:
     """Says what does each kind of errand, when the server starts."""
     errands.register("probe", probes.do_word)
     errands.register("perf", probes.do_perf)
+    errands.register("drift", drift.do_drift)
     errands.register("judge", rounds.do_judge)
     errands.register("confirm", rounds.do_confirm)
     preferences.register(

@@ -198,4 +198,4 @@ def test_with_no_price_known_the_sum_is_unknown(fake: FakeProvider) -> None:
 
 
 def test_every_kind_of_errand_is_registered() -> None:
-    assert {"probe", "perf", "judge", "confirm"} <= set(errands.registered)
+    assert {"probe", "perf", "judge", "confirm", "drift"} <= set(errands.registered)
