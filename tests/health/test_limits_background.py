@@ -50,7 +50,8 @@ BACKGROUND = [
 @pytest.mark.parametrize(("cap", "used", "amount", "goes"), BACKGROUND)
 @pytest.mark.parametrize("window", ["minute", "day", "month", "parallel"])
 def test_background_calls_leave_the_last_of_a_window_to_others(window: str, cap: int, used: int, amount: int, goes: bool) -> None:
-    caps = replace(Caps(), **{window: cap})
+    more: dict[str, Any] = {window: cap}
+    caps = Caps(**more)
     meter = used_up(caps, used) if used else Meter()
     answer = admit_background(meter, caps, amount, NOON + 1)
     assert isinstance(answer, Admitted) is goes
