@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from catalog import endpoint_keys, facts, names, prices, status
+from catalog import endpoint_keys, facts, layering, names, prices, status
 from catalog.models import Endpoint, Model
 from catalog.shape import ShapeError
 
@@ -61,6 +61,8 @@ def change_endpoint(name: str, given: Mapping[str, Any], key: str | None, actor:
         changes = audit.diff(before, {**given, "key": row.key_sealed}, secret_fields=("key",))
         if changes:
             row.save(update_fields=[*given, "key_sealed"])
+            if "base_url" in changes or "provider" in changes:
+                layering.apply_offers(timezone.now(), row.models.values_list("pk", flat=True))
             audit.record(actor, "endpoint.change", row.name, changes)
 
 
@@ -91,6 +93,7 @@ def make_model(given: Mapping[str, Any], actor: str) -> None:
         row = Model(**{**given, "endpoint": _endpoint_of(given["endpoint"]), "facts": kept_facts})
         row.facts_at = timezone.now() if kept_facts else None
         row.save()
+        layering.apply_offers(timezone.now(), [row.pk])
         changes = audit.diff({}, {**given, "facts": kept_facts}) | prices.set_prices(row, priced, prices.today())
         audit.record(actor, "model.add", row.alias, changes)
 
@@ -121,6 +124,8 @@ def change_model(alias: str, given: Mapping[str, Any], actor: str) -> None:
             for field, value in kept.items():
                 setattr(row, field, value)
             row.save(update_fields=list(kept))
+            if "listed_facts" in kept:
+                layering.apply_offers(timezone.now(), [row.pk])
         changes |= prices.set_prices(row, priced, prices.today())
         if changes:
             audit.record(actor, "model.change", row.alias, changes)

@@ -21,6 +21,7 @@ class EndpointView:
     name: str
     kind: str
     base_url: str
+    provider: str
     key_env: str
     key: str
     limits: Mapping[str, Any]
@@ -58,6 +59,7 @@ def endpoint_view(row: Endpoint, models: int) -> EndpointView:
         name=row.name,
         kind=row.kind,
         base_url=row.base_url,
+        provider=row.provider,
         key_env=row.key_env,
         key=endpoint_keys.where_key_comes_from(row),
         limits=row.limits,

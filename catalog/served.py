@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from catalog import endpoint_keys, facts, names, prices, providers, web
+from catalog import endpoint_keys, facts, layering, names, prices, providers, web
 from catalog.asking import Found, Server, plain_list, with_hub
 from catalog.models import Endpoint, Model
 from catalog.providers import Listed
@@ -99,7 +99,11 @@ def add_models(endpoint_row: Endpoint, served_names: Iterable[str], actor: str, 
         Endpoint.objects.select_for_update().get(pk=endpoint_row.pk)
         there = set(Model.objects.filter(endpoint=endpoint_row).values_list("served_name", flat=True))
         taken = {names.folded(alias) for alias in Model.objects.values_list("alias", flat=True)}
-        return [add(endpoint_row, name, told.get(name), taken, actor) for name in wanted if name not in there]
+        made = [add(endpoint_row, name, told.get(name), taken, actor) for name in wanted if name not in there]
+        if made and layering.apply_offers(timezone.now(), [row.pk for row in made]).models:
+            for row in made:
+                row.refresh_from_db(fields=["catalog_facts"])
+        return made
 
 
 def add(endpoint_row: Endpoint, served_name: str, told: Mapping[str, Any] | None, taken: set[str], actor: str) -> Model:

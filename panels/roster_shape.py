@@ -88,6 +88,7 @@ ENDPOINT: dict[str, Field] = {
     "name": Field(names.check_endpoint_name, required=True),
     "kind": Field(kind, required=True),
     "base_url": Field(base_url, required=True),
+    "provider": Field(text_of(100), ""),
     "key_env": Field(names.check_key_env, ""),
     "limits": Field(limits.checked, {}),
     "quirks": Field(quirks.checked, {}),

@@ -11,9 +11,10 @@ from typing import Any
 import yaml
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from access import audit
-from catalog import facts, names, prices
+from catalog import facts, layering, names, prices
 from catalog.models import Endpoint, Model
 from catalog.shape import nearest
 from panels import roster_shape, roster_text
@@ -23,7 +24,7 @@ from panels.roster_text import Problem, RosterError
 
 ACTOR = "roster load"
 PLACES = {"members": Member.Place.MEMBER, "mergers": Member.Place.MERGER}
-ENDPOINT_FIELDS = ("kind", "base_url", "key_env", "limits", "quirks")
+ENDPOINT_FIELDS = ("kind", "base_url", "provider", "key_env", "limits", "quirks")
 MODEL_FIELDS = ("served_name", "limits", "quirks", "ad_hoc")
 COLLECTION_FIELDS = tuple(name for name in roster_shape.COLLECTION if name not in ("name", *PLACES))
 
@@ -73,7 +74,10 @@ def apply(given: Mapping[str, list[Given]], actor: str) -> list[Change]:
         found.append(attempt(one, problems, partial(set_collection, one, models, collections, seats, actor)))
     if problems:
         raise RosterError(problems)
-    return [change for change in found if change is not None]
+    changes = [change for change in found if change is not None]
+    if any(change.noun in ("endpoint", "model") for change in changes):
+        layering.apply_offers(timezone.now())
+    return changes
 
 
 def attempt(given: Given, problems: list[Problem], change: Callable[[], Change | None]) -> Change | None:

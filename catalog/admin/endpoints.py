@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.enums import ActionVariant
 from unfold.widgets import UnfoldAdminPasswordWidget
@@ -20,7 +21,7 @@ from access import audit
 from access.admin.audited import AuditedAdmin, actor
 from access.admin.typed import action, display
 from access.secrets import UnusableKey, clean_key
-from catalog import candidates, endpoint_keys, served
+from catalog import candidates, endpoint_keys, layering, served
 from catalog.admin import knobs
 from catalog.models import Endpoint, Model
 from catalog.providers import Listed
@@ -54,7 +55,7 @@ class EndpointForm(knobs.LimitsForm, knobs.QuirksForm, forms.ModelForm):  # type
 
     class Meta:
         model = Endpoint
-        fields = ("name", "kind", "base_url", "key_env")
+        fields = ("name", "kind", "base_url", "provider", "key_env")
         labels = {"base_url": "Base URL", "key_env": "Variable"}
         help_texts = {
             "key_env": "Environment variable of the server that holds the key; it wins over a stored key. "
@@ -114,12 +115,12 @@ class EndpointAdmin(AuditedAdmin):
         """Readers see what is stored in words: fields that exist in the form alone have no value without it."""
         if not self.writes(request):
             return (
-                (None, {"fields": ("name_fixed", "kind", "base_url")}),
+                (None, {"fields": ("name_fixed", "kind", "base_url", "provider")}),
                 ("Key", {"fields": ("key_source", "key_env")}),
                 ("Limits", {"fields": ("limits_shown", "quirks_shown")}),
             )
         return (
-            (None, {"fields": ("name_fixed" if obj else "name", "kind", "base_url")}),
+            (None, {"fields": ("name_fixed" if obj else "name", "kind", "base_url", "provider")}),
             ("Key", {"fields": ("key_source", "key", "key_env") if obj else ("key", "key_env")}),
             ("Limits", {"fields": knobs.LIMIT_ROWS, "description": "Upstream calls wait or are refused before they go out. Empty: no limit."}),
             ("Quirks", {"fields": knobs.QUIRK_ROWS, "classes": ("collapse",), "description": "What this server needs said differently."}),
@@ -166,6 +167,8 @@ class EndpointAdmin(AuditedAdmin):
         if key := form.cleaned_data.get("key"):
             endpoint_keys.set_key(obj, key)
         super().save_model(request, obj, form, change)
+        if {"base_url", "provider"} & set(form.changed_data):
+            layering.apply_offers(timezone.now(), obj.models.values_list("pk", flat=True))
 
     def audited(self, obj: Endpoint) -> dict[str, Any]:
         """Of the key only whether there is one."""
@@ -173,6 +176,7 @@ class EndpointAdmin(AuditedAdmin):
             "name": obj.name,
             "kind": obj.kind,
             "base_url": obj.base_url,
+            "provider": obj.provider,
             "key_env": obj.key_env,
             "key": audit.is_set(obj.key_sealed),
             "limits": obj.limits,

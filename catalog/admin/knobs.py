@@ -218,6 +218,11 @@ def pairs(values: Mapping[str, Any]) -> str:
     return "\n".join(f"{name}: {words[value] if isinstance(value, bool) else value}" for name, value in values.items())
 
 
+def fact(value: Any) -> str:
+    """One fact in words: yes or no, a size with its thousands apart."""
+    return {True: "Yes", False: "No"}[value] if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def tokens(size: Any) -> str:
     """A size in tokens, short: 131,072 is 131k, 1,048,576 is 1.05M. Empty where it is not known."""
     if isinstance(size, bool) or not isinstance(size, int):

@@ -11,7 +11,8 @@ from django.core.validators import MinValueValidator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
@@ -20,9 +21,10 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from access.admin.audited import AuditedAdmin, actor
 from access.admin.typed import action, display
-from catalog import facts, prices, roster, status
+from catalog import facts, layering, prices, roster, sources, status
 from catalog.admin import knobs
 from catalog.models import Model, Price
+from catalog.shape import ShapeError
 
 
 class ModelForm(knobs.LimitsForm, knobs.QuirksForm, knobs.FactsForm, forms.ModelForm):  # type: ignore[misc, type-arg]
@@ -60,13 +62,34 @@ class ReasonForm(forms.Form):
     )
 
 
+class TiersField(forms.JSONField):
+    """Prices of long prompts, typed as JSON; empty where there are none."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs["widget"] = UnfoldAdminTextareaWidget(attrs={"rows": 2, "spellcheck": "false"})
+        super().__init__(**kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return super().prepare_value(value) if value else ""
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(initial or None, data or None)
+
+    def clean(self, value: Any) -> Any:
+        try:
+            return facts.tiers(super().clean(value) or [], facts.TIERS)
+        except ShapeError as error:
+            raise forms.ValidationError(str(error)) from None
+
+
 class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
     """One dated price. What the endpoint's list said stays as it said it; a price set by hand goes over it."""
 
     class Meta:
         model = Price
-        fields = ("since", *prices.COLUMNS)
+        fields = ("since", *prices.COLUMNS, facts.TIERS)
         labels = {name: column.replace("_", " ").capitalize() for name, column in prices.COLUMNS.items()}
+        field_classes = {facts.TIERS: TiersField}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         row = kwargs.get("instance")
@@ -86,7 +109,16 @@ class PriceInline(TabularInline):  # type: ignore[misc]
     extra = 0
     hide_title = True
     verbose_name_plural = "Prices, US dollars per million tokens"
-    fields = ("since", "input_usd_per_mtok", "output_usd_per_mtok", "cache_read_usd_per_mtok", "cache_write_usd_per_mtok", "source")
+    fields = (
+        "since",
+        "input_usd_per_mtok",
+        "output_usd_per_mtok",
+        "cache_read_usd_per_mtok",
+        "cache_write_usd_per_mtok",
+        "reasoning_usd_per_mtok",
+        "tiers",
+        "source",
+    )
     readonly_fields = ("source",)
 
 
@@ -128,7 +160,7 @@ class ModelAdmin(AuditedAdmin):
         rows = knobs.FACT_ROWS if obj else tuple(f"fact_{name}" for name in (*knobs.SIZES, *knobs.FLAGS))
         return (
             (None, {"fields": ("status_story", *first) if obj else first}),
-            ("Facts", {"fields": rows, "description": "What you set here wins over what the endpoint's own list says."}),
+            ("Facts", {"fields": rows, "description": "What you set here wins over what the endpoint's own list says, and that over public catalogs."}),
             ("Limits", {"fields": knobs.LIMIT_ROWS, "classes": ("collapse",), "description": "For this model alone, besides its endpoint's."}),
             (
                 "Quirks",
@@ -176,8 +208,9 @@ class ModelAdmin(AuditedAdmin):
 
     @staticmethod
     def fact(obj: Model, name: str) -> Any:
-        """A fact as it holds: by hand over listed."""
-        return obj.facts.get(name, obj.listed_facts.get(name))
+        """A fact as it holds: by hand over listed over catalogs."""
+        found = obj.merged_facts().get(name)
+        return None if found is None else found.value
 
     # ------------------------------------------------------------------ the form
 
@@ -187,19 +220,28 @@ class ModelAdmin(AuditedAdmin):
         return obj.alias
 
     def listed(self, obj: Model, name: str) -> SafeString:
-        """What the endpoint's list says of one fact, with its source and date."""
+        """What the endpoint's list and the catalogs say of one fact, each with its source and date."""
+        return format_html_join("", "<div>{}</div>", [(said,) for said in (self.by_the_list(obj, name), *self.by_catalogs(obj, name))])
+
+    @staticmethod
+    def by_catalogs(obj: Model, name: str) -> list[SafeString]:
+        found = []
+        for source in sources.every():
+            said = obj.catalog_facts.get(source.name, {})
+            if name in said.get("facts", {}):
+                since = facts.moment(said["since"].get(name))
+                date = f"{since:%d %b %Y}" if since else ""
+                value = knobs.fact(said["facts"][name])
+                found.append(format_html('<strong>{}</strong> <span class="bench-faint">says {} of {}, {}</span>', value, source.title, said["offer"], date))
+        return found
+
+    @staticmethod
+    def by_the_list(obj: Model, name: str) -> SafeString:
         if obj.listed_at is None:
             return format_html('<span class="bench-faint">{}</span>', "The list has not been read.")
         if name not in obj.listed_facts:
             return format_html('<span class="bench-faint">{}</span>', "The list says nothing.")
-        value = obj.listed_facts[name]
-        said = (
-            f"{value:,}"
-            if name in knobs.SIZES and isinstance(value, int)
-            else {True: "Yes", False: "No"}.get(value, str(value))
-            if isinstance(value, bool)
-            else str(value)
-        )
+        said = knobs.fact(obj.listed_facts[name])
         return format_html('<strong>{}</strong> <span class="bench-faint">says {}’s list, {}</span>', said, obj.endpoint.name, f"{obj.listed_at:%d %b %Y}")
 
     @display(description="Set by hand")
@@ -266,6 +308,11 @@ class ModelAdmin(AuditedAdmin):
             "quirks": obj.quirks,
             **priced,
         }
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        if not change or {"endpoint", "served_name"} & set(form.changed_data):
+            layering.apply_offers(timezone.now(), [form.instance.pk])
 
     # ------------------------------------------------------------------ retire and restore
 

@@ -214,9 +214,9 @@ class Reason(s.Serializer[Any]):
 
 
 class Fact(s.Serializer[Any]):
-    value = s.JSONField(help_text="Prices are exact decimal text.")
-    source = s.CharField(help_text='"hand", "endpoint list" or a catalog.')  # type: ignore[assignment]  # DRF's own attribute of a field
-    since = s.DateTimeField(allow_null=True)
+    value = s.JSONField(help_text="Prices are exact decimal text; tiers are a list of them.")
+    source = s.CharField(help_text='"hand", "endpoint list", or a catalog: "models_dev", "openrouter", "freellmapi".')  # type: ignore[assignment]  # DRF's own attribute of a field
+    since = s.DateTimeField(allow_null=True, help_text="Since when this source says so, as far as it is known here.")
 
 
 class ModelAsked(s.Serializer[Any]):
@@ -254,6 +254,7 @@ class EndpointAsked(s.Serializer[Any]):
     name = s.CharField(max_length=200, help_text="Needed to add one; it cannot be changed.")
     kind = s.CharField(required=False, help_text="openai without it.")
     base_url = s.CharField(max_length=500, help_text="Needed to add one.")
+    provider = s.CharField(max_length=100, required=False, help_text="Its id in the public catalogs, for example groq. Without it, it is found by its address.")
     key_env = s.CharField(required=False, help_text="A variable BENCHWARMERS_KEY_… that holds the key.")
     limits = s.DictField(required=False)
     quirks = s.DictField(required=False)
@@ -264,6 +265,7 @@ class Endpoint(s.Serializer[Any]):
     name = s.CharField()
     kind = s.CharField()
     base_url = s.CharField()
+    provider = s.CharField(help_text="Its id in the public catalogs, where it was set by hand.")
     key_env = s.CharField()
     key = s.CharField(help_text='Where its key comes from: "stored", "variable …" or "none".')
     limits = s.DictField()
