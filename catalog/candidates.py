@@ -15,10 +15,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from catalog import endpoint_keys, facts, prices, served, web
+from catalog import endpoint_keys, facts, layering, prices, served, web
 from catalog.asking import Found
 from catalog.editing import UnknownEndpoint
+from catalog.facts import Fact
 from catalog.models import Endpoint, Listing, Model
+from catalog.offers import Offer, known_providers, provider_of
 from catalog.providers import Listed
 
 SIDE_BY_SIDE = 8
@@ -41,6 +43,22 @@ class Kept:
     listed_at: datetime | None
     tried_at: datetime
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One model that an endpoint lists.
+
+    Shape: `facts` as its list and the catalogs tell them, prices too; `offers` what catalogs say of it at this provider; `alias` empty where it is not on the
+    roster; `chat` false for what answers no prompt with text.
+    """
+
+    endpoint: str
+    served_name: str
+    chat: bool
+    facts: Mapping[str, Fact]
+    offers: tuple[Offer, ...]
+    alias: str
 
 
 # ------------------------------------------------------------------ asking
@@ -119,7 +137,10 @@ def add(endpoint_name: str, served_names: Iterable[str], actor: str) -> list[str
     found = kept(endpoint_name)
     if found is None or found.error or found.listed_at is None or timezone.now() - found.listed_at > FRESH:
         found = refresh(endpoint_name)
-    return [model.alias for model in served.add_models(row, served_names, actor, found.models)]
+    added = served.add_models(row, served_names, actor, found.models)
+    if added:
+        layering.apply_offers(timezone.now(), [model.pk for model in added])
+    return [model.alias for model in added]
 
 
 # ------------------------------------------------------------------ reading what is kept
@@ -149,6 +170,43 @@ def kept_of(endpoint_name: str, listing: Listing) -> Kept:
     )
 
 
+def beyond(endpoint_name: str = "", everything: bool = False) -> tuple[list[Candidate], list[tuple[str, Kept | None, frozenset[str] | None]]]:
+    """Gives what endpoints (one, or all without a name) list beyond the roster, and how each list stands: endpoint, what is kept, what it lacks.
+
+    Shape: with `everything` also what is on the roster and what does not chat. Errors: UnknownEndpoint.
+    """
+    rows = {row.name: row for row in Endpoint.objects.order_by("name") if endpoint_name in ("", row.name)}
+    if endpoint_name and not rows:
+        raise UnknownEndpoint(endpoint_name)
+    lists = {one.endpoint: one for one in every_kept() if one.endpoint in rows}
+    providers = known_providers()
+    of = {name: provider_of(row.provider, row.base_url, providers) for name, row in rows.items()}
+    indexes = layering.indexes_of({*of.values(), layering.ROUTER} - {""})
+    seated: dict[str, dict[str, str]] = {}
+    for alias, endpoint, served_name in Model.objects.order_by("-alias").values_list("alias", "endpoint__name", "served_name"):
+        seated.setdefault(endpoint, {})[served_name] = alias
+    found = []
+    for name, one in lists.items():
+        for model in one.models:
+            alias = seated.get(name, {}).get(model.served_name, "")
+            if everything or (model.chat and not alias):
+                layers = layering.layers(model.served_name, rows[name].base_url, of[name], indexes)
+                offers = tuple(layer.offer for layer in layers.values() if layer.offer.provider == of[name])
+                found.append(Candidate(name, model.served_name, model.chat, facts_told(model, layers, one.listed_at), offers, alias))
+    states = [(name, lists.get(name), missing_of(lists.get(name), seated.get(name, {}))) for name in rows]
+    return found, states
+
+
+def facts_told(model: Listed, layers: Mapping[str, layering.Layer], listed_at: datetime | None) -> dict[str, Fact]:
+    """Lays the endpoint's own list over what the catalogs say, in the order of the roster's facts."""
+    told: dict[str, Fact] = {}
+    for source, layer in layers.items():
+        for name, said in {**layer.facts, **layer.prices}.items():
+            told.setdefault(name, Fact(said, source, layer.offer.seen_at))
+    told |= {name: Fact(said, facts.LISTED, listed_at) for name, said in model.facts.items() if said is not None}
+    return {name: told[name] for name in facts.FACT_FIELDS if name in told}
+
+
 def listed_of(one: Mapping[str, Any]) -> Listed:
     return Listed(one["name"], one["facts"], one["chat"])
 
@@ -159,12 +217,14 @@ def unlisted(endpoint_name: str) -> frozenset[str] | None:
     None where that list says nothing about what is missing: it was never asked, the newest try failed, or the list was empty or cut. A name that the list
     knows in another spelling (a tag, a date, a pattern) is not missing.
     """
-    found = kept(endpoint_name)
+    return missing_of(kept(endpoint_name), Model.objects.filter(endpoint__name=endpoint_name).values_list("served_name", flat=True))
+
+
+def missing_of(found: Kept | None, served_names: Iterable[str]) -> frozenset[str] | None:
     if found is None or found.error or not found.models or not found.is_whole:
         return None
     there = Names(one.served_name for one in found.models)
-    mine = Model.objects.filter(endpoint__name=endpoint_name).values_list("served_name", flat=True)
-    return frozenset(name for name in mine if name not in there)
+    return frozenset(name for name in served_names if name not in there)
 
 
 def not_chat(endpoint_name: str) -> frozenset[str]:

@@ -6,10 +6,12 @@ from django.urls import URLPattern, path, re_path
 
 from panels.api.alerts import Alerts, Seen
 from panels.api.budgets import Budget, Budgets
+from panels.api.candidates import Candidates
 from panels.api.collections import Collection, Collections
+from panels.api.discover import Discover
 from panels.api.endpoints import Endpoint, Endpoints
 from panels.api.keys import Key, Keys
-from panels.api.later import Later, Unknown
+from panels.api.later import Unknown
 from panels.api.models import Model, Models
 from panels.api.onboard import Batch, BatchCancel, Onboard
 from panels.api.panels import Panel, Panels
@@ -21,11 +23,6 @@ from panels.api.signins import Providers, SignIn, SignIns
 from panels.api.status import Status
 from panels.api.usage import Calls, Usage
 from panels.api.verdicts import Pending, Verdict
-
-LATER = {
-    "candidates": "Listing what endpoints serve beyond the roster",
-    "discover": "Discovering models in public catalogs",
-}
 
 urlpatterns: list[URLPattern] = [
     path("verdict", Verdict.as_view()),
@@ -48,6 +45,8 @@ urlpatterns: list[URLPattern] = [
     path("alerts", Alerts.as_view()),
     path("alerts/<int:alert_id>/seen", Seen.as_view()),
     path("quotas", Quotas.as_view()),
+    path("candidates", Candidates.as_view()),
+    path("discover", Discover.as_view()),
     path("onboard", Onboard.as_view()),
     path("onboard/<str:batch>", Batch.as_view()),
     path("onboard/<str:batch>/cancel", BatchCancel.as_view()),
@@ -60,6 +59,5 @@ urlpatterns: list[URLPattern] = [
     path("calls", Calls.as_view()),
     path("status", Status.as_view()),
     path("schema", Schema.as_view()),
-    *(path(route, Later.as_view(feature=feature)) for route, feature in LATER.items()),
     re_path(r"", Unknown.as_view()),
 ]

@@ -1,4 +1,4 @@
-"""What the contract names and a later release brings: said clearly, instead of a path that seems not to exist."""
+"""What is no path below /bench: said clearly, and in the shape of every other refusal."""
 
 from __future__ import annotations
 
@@ -7,19 +7,6 @@ from rest_framework.response import Response
 
 from panels.api.view import View
 from wire.errors import CallerError
-
-
-class Later(View):
-    """One feature that is not there yet. `feature` says what it will do."""
-
-    scopes = {"GET": ("read",)}
-    feature = ""
-    schema = None  # the description promises only what works
-
-    def refuse(self, request: Request, **kwargs: object) -> Response:
-        raise CallerError("not_implemented", f"{self.feature} is not part of this release yet.", status=501)
-
-    get = post = patch = delete = refuse
 
 
 class Unknown(View):

@@ -1,0 +1,63 @@
+"""Candidates: what endpoints serve that is not on the roster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from access.auth import NotAllowed
+from access.pages import sliced
+from catalog import candidates
+from catalog.candidates import Candidate, Kept
+from catalog.editing import UnknownEndpoint
+from panels.api import discover_shapes as found_shapes
+from panels.api import shapes
+from panels.api.discover import flag
+from panels.api.view import View, not_found
+from panels.api.wording import to_json
+
+
+class Candidates(View):
+    scopes = {"GET": ("read",)}
+
+    @shapes.described(operation_id="list_candidates", parameters=found_shapes.CANDIDATES, responses=found_shapes.CandidatePage)
+    def get(self, request: Request) -> Response:
+        """Lists what endpoints serve beyond the roster, as they last said; `listings` tells when that was, and what went wrong since."""
+        limit, page_token = self.page_wanted()
+        endpoint = request.query_params.get("endpoint", "")
+        everything, asked = flag(request, "all"), flag(request, "refresh")
+        try:
+            if asked:
+                if not self.caller.may("operate"):
+                    raise NotAllowed("refresh asks endpoints, which needs the scope operate.")
+                candidates.refresh_many([endpoint] if endpoint else None)
+            found, lists = candidates.beyond(endpoint, everything)
+        except UnknownEndpoint:
+            raise not_found("endpoint", endpoint) from None
+        page = sliced(found, lambda one: (one.endpoint, one.served_name), limit, page_token)
+        return Response({"data": [shown(one) for one in page.data], "next": page.next, "listings": [listing_shown(*one) for one in lists]})
+
+
+def shown(one: Candidate) -> dict[str, Any]:
+    return {
+        "endpoint": one.endpoint,
+        "served_name": one.served_name,
+        "chat": one.chat,
+        "facts": to_json(one.facts),
+        "offers": [{"source": o.source, "provider": o.provider, "served_name": o.served_name, "free": o.free, "prices": to_json(o.prices)} for o in one.offers],
+        "on_roster": one.alias or None,
+    }
+
+
+def listing_shown(endpoint: str, kept: Kept | None, gone: frozenset[str] | None) -> dict[str, Any]:
+    return {
+        "endpoint": endpoint,
+        "hub": kept.hub or None if kept else None,
+        "models": len(kept.models) if kept else 0,
+        "gone": None if gone is None else sorted(gone),
+        "listed_at": to_json(kept.listed_at) if kept else None,
+        "tried_at": to_json(kept.tried_at) if kept else None,
+        "error": kept.error if kept else "",
+    }
