@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db import transaction
+
+from access import audit
 from access.ids import new_id
 from catalog import candidates
 from catalog.load import load_model
@@ -105,7 +108,10 @@ class Queued:
 
 
 def request(alias: str, kind: str, by: str) -> Queued:
-    """Queues a probe that a person asks for. One that waits or runs already is not queued again. Errors: ProbeError; LookupError for no such model."""
+    """Queues a probe that a person asks for, and notes who. One that waits or runs already is not queued again.
+
+    Errors: ProbeError; LookupError for no such model.
+    """
     if kind not in KINDS:
         raise ProbeError(f"kind must be one of {', '.join(KINDS)}.")
     model = load_model(alias)
@@ -124,8 +130,9 @@ def request(alias: str, kind: str, by: str) -> Queued:
     new = [errand(ERRANDS[kind], once, alias, model.endpoint.name, name, details, priority=20)]
     if kind == "word" and not model.retired:
         new.append(judging(model.endpoint.name, name, details))
-    errands.queue(new)
-    errands.ring()
+    with transaction.atomic():
+        errands.queue(new)
+        audit.record(by, "model.probe", alias, {"kind": [None, kind]})
     return Queued(Errand.objects.values_list("pk", flat=True).get(once=once[:300]), alias, kind, True, cost)
 
 

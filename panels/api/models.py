@@ -10,10 +10,12 @@ from rest_framework.response import Response
 
 from catalog import editing, listing
 from catalog.listing import ModelView
-from health import rests
+from health import condition, rests
+from health.condition import Condition
 from health.resting import Resting
 from panels import records
-from panels.api import shapes
+from panels.api import health_shapes, shapes
+from panels.api.probes import accept_baseline, health_json, probe_model
 from panels.api.view import View, answer, not_found, text_of
 from panels.api.wording import to_json
 from panels.editing import read
@@ -23,7 +25,7 @@ from wire.errors import CallerError
 FIELDS = tuple(MODEL)
 
 
-def shown(model: ModelView, resting: dict[str, Resting], left: dict[str, Any]) -> dict[str, Any]:
+def shown(model: ModelView, resting: dict[str, Resting], left: dict[str, Any], of: Condition = condition.UNKNOWN) -> dict[str, Any]:
     """One model with what became of it: of two rests the longer one holds it back."""
     held = [r for scope in (f"model:{model.alias}", f"endpoint:{model.endpoint}") if (r := resting.get(scope))]
     rest = max(held, key=lambda r: r.until, default=None) if model.status == "active" else None
@@ -42,13 +44,15 @@ def shown(model: ModelView, resting: dict[str, Resting], left: dict[str, Any]) -
         "limits_left": {"model": left.get(f"model:{model.id}", {}), "endpoint": left.get(f"endpoint:{model.endpoint_id}", {})},
         "quirks": model.quirks,
         "created_at": to_json(model.created_at),
+        **health_json(of),
     }
 
 
 def with_health(models: list[ModelView]) -> list[dict[str, Any]]:
     scopes = {f"model:{m.id}": m.limits for m in models} | {f"endpoint:{m.endpoint_id}": m.endpoint_limits for m in models}
     resting, left = rests.resting(timezone.now()), rests.left(scopes)
-    return [shown(model, resting, left) for model in models]
+    known = condition.conditions(m.alias for m in models)
+    return [shown(model, resting, left, known.get(model.alias, condition.UNKNOWN)) for model in models]
 
 
 class ModelPaths(View):
@@ -67,13 +71,13 @@ class ModelPaths(View):
 class Models(ModelPaths):
     scopes = {"GET": ("read",)}
 
-    @shapes.described(operation_id="list_models", parameters=shapes.PAGE, responses=shapes.page_of(shapes.Model))
+    @shapes.described(operation_id="list_models", parameters=shapes.PAGE, responses=shapes.page_of(health_shapes.ModelShown))
     def get(self, request: Request) -> Response:
         """Lists models by alias, with status, facts and their sources, limits and what is left of them."""
         page = listing.models(*self.page_wanted())
         return Response({"data": with_health(page.data), "next": page.next})
 
-    @shapes.described(operation_id="add_model", request=shapes.ModelAsked, responses={201: shapes.Model})
+    @shapes.described(operation_id="add_model", request=shapes.ModelAsked, responses={201: health_shapes.ModelShown})
     def post(self, request: Request) -> Response:
         """Adds a model. Prices among its facts hold from today on."""
         body = self.body(FIELDS)
@@ -89,12 +93,12 @@ class Model(ModelPaths):
     scopes = {"GET": ("read",)}
     moves = {"retire": editing.retire_model, "restore": editing.restore_model}
 
-    @shapes.described(operation_id="get_model", responses=shapes.ModelWithRecord)
+    @shapes.described(operation_id="get_model", responses=health_shapes.ModelWithRecord)
     def get(self, request: Request, alias: str) -> Response:
         """Shows a model, and what verdicts say of it in each collection."""
         return answer({**self.found(alias), "record": records.records_of_model(alias, timezone.now())})
 
-    @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=shapes.Model)
+    @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=health_shapes.ModelShown)
     def patch(self, request: Request, alias: str) -> Response:
         """Changes what is given. Facts are merged, a null takes one back that was set by hand; limits and quirks are replaced whole."""
         editing.change_model(alias, read("models", self.body(FIELDS), making=False), self.actor)
@@ -106,11 +110,22 @@ class Model(ModelPaths):
         editing.delete_model(alias, self.actor)
         return Response(status=204)
 
-    @shapes.described(operation_id="move_model", request=shapes.Reason, responses=shapes.Model, parameters=[shapes.ALIAS_AND_VERB])
+    @shapes.described(
+        operation_id="move_model",
+        request=health_shapes.ProbeAsked,
+        responses={200: health_shapes.ModelShown, 202: health_shapes.ProbeQueued},
+        parameters=[shapes.ALIAS_AND_VERB],
+    )
     def post(self, request: Request, alias: str) -> Response:
-        """Takes the model out of play or brings it back: `POST /bench/models/<alias>/retire` or `/restore`, with the reason that is kept."""
+        """Does what follows the alias: `/retire` and `/restore` take a reason, `/probe` a kind (202), `/baseline` takes what answers now as the usual."""
         alias, _, verb = alias.rpartition("/")
+        if alias and verb == "probe":
+            return probe_model(alias, self.body(("kind",)).get("kind"), self.actor)
+        if alias and verb == "baseline":
+            self.body(())
+            accept_baseline(alias, self.actor)
+            return answer(self.found(alias))
         if verb not in self.moves or not alias:
-            raise CallerError("not_found", "POST to a model takes /retire or /restore after its alias.", status=404)
+            raise CallerError("not_found", "POST to a model takes /retire, /restore, /probe or /baseline after its alias.", status=404)
         self.moves[verb](alias, text_of(self.body(("reason",)), "reason"), self.actor)
         return answer(self.found(alias))
