@@ -17,6 +17,7 @@ from catalog.models import Endpoint
 from health import onboarding
 from health.costs import usd_text
 from health.models import Batch
+from wire.errors import CallerError
 
 WORDS = {
     "full": "Full: check it, time it, run the suite",
@@ -34,7 +35,10 @@ class BatchAdmin(ReadOnly, AuditedAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        page = onboarding.batches(50, request.GET.get("page_token", ""))
+        try:
+            page = onboarding.batches(50, request.GET.get("page_token", ""))
+        except CallerError:  # a page token of somebody's own
+            return HttpResponseRedirect(request.path)
         rows = [
             {"one": one, "link": batch_link(one.id), "usd": usd_text(one.cost_pusd), "percent": round(one.progress * 100), "total": sum(one.counts.values())}
             for one in page.data

@@ -216,6 +216,41 @@ def work_errands_and_die(folder: str) -> None:
     saying(lambda task: die() or {}, folder)
 
 
+def onboard_and_die(point: str) -> None:
+    """Onboards until a point of one model's way: before a stage is done, in the middle of its call, or when it is over and not yet written down."""
+    from health import attempt, errands, onboarding, onboarding_stages
+
+    settings.HOME = FOLDER.parent / "victim"
+    settings.HOME.mkdir(exist_ok=True)
+    settings.OUTBOX_FOLDER = FOLDER
+    errands.registered.clear()
+    errands.register(onboarding.ERRAND, onboarding_stages.do, onboarding_stages.gave_up)
+    where, _, stage = point.rpartition(" ")
+    really = onboarding_stages.STAGES[stage]
+
+    def deadly(row: Any, task: Any) -> Any:
+        if not where:
+            die()
+        if where == "in":
+            attempt.Attempt.whole, attempt.Attempt.stream = dying(attempt.Attempt.whole), dying(attempt.Attempt.stream)  # type: ignore[method-assign]
+        came = really(row, task)
+        die()
+        return came
+
+    onboarding_stages.STAGES[stage] = deadly
+    errands.work(60)
+
+
+def dying(sends: Any) -> Any:
+    """Is killed once the answer is there and before anything of it is written down."""
+
+    async def send(*arguments: Any) -> Any:
+        await sends(*arguments)
+        die()
+
+    return send
+
+
 if __name__ == "__main__":
     what, *arguments = sys.argv[3:]
     found = globals()[what](*arguments)
