@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from math import ceil
 
 # A member sits at least once in so many rounds; a round is as many panels as it takes to seat each member once.
-ROUNDS = 12
+ROUNDS = 20
 # So many times the evidence that there is: draws lie half as far from the mean.
 SHARPER = 4.0
 # What is known from elsewhere weighs no more than so many verdicts: it decides who is tried first, and soon no more.

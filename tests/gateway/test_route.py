@@ -81,7 +81,7 @@ def test_members_are_tried_by_their_record_where_the_collection_says_so(bench: B
     first, second = member(bench, "first", reply("poor")), member(bench, "second", reply("good"))
     judged, fresh = bench.collection([first, second], "judged", picking="record"), bench.collection([first, second], "fresh", picking="record")
     fixed = bench.collection([first, second], "fixed")
-    for n in range(3):
+    for n in range(8):
         for seat in bench.ask(judged, f"question {n}").json["bench"]["seats"]:
             bench.live.api("POST", "verdict", {"call": seat["call"], "useful": seat["model"] == second})
     assert routed(bench, judged) == "second"
