@@ -81,7 +81,10 @@ def checked_client_id(given: Any) -> str:
 
 
 def every_provider() -> list[ProviderView]:
-    return [ProviderView(p.name, p.title, p.flows, p.client, p.client_page, stored_client_id(p), p.name, p.base_url, p.note) for p in signins.every()]
+    """Lists them, those first where nothing must be registered."""
+    effort = ("none", "optional", "needed")
+    found = sorted(signins.every(), key=lambda p: effort.index(p.client))
+    return [ProviderView(p.name, p.title, p.flows, p.client, p.client_page, stored_client_id(p), p.name, p.base_url, p.note) for p in found]
 
 
 def titles() -> dict[str, str]:

@@ -31,7 +31,7 @@ class SignInPaths(View):
 class Providers(SignInPaths):
     @shapes.described(operation_id="list_sign_in_providers", responses=shapes.page_of(signin_shapes.SignInProvider))
     def get(self, request: Request) -> Response:
-        """Lists the providers that can be signed in at, by name."""
+        """Lists the providers that can be signed in at, those first where nothing must be registered."""
         found = [{**to_json(one), "redirect_uri": callback_url(request._request, one.name)} for one in signin_rows.every_provider()]
         return Response({"data": found, "next": None})
 
