@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from access.pages import Page, keyset
 from health import drift
 from health.models import ModelHealth, Probe
-
-NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +25,9 @@ class Condition:
     suspect_since: datetime | None = None
     reason: str = ""
     unlisted_since: datetime | None = None
-    speed: Mapping[str, Any] = NOTHING
+    speed: Mapping[str, Any] = field(default_factory=dict)
     drift: Mapping[str, Any] | None = None
-    form: Mapping[str, Any] = NOTHING
+    form: Mapping[str, Any] = field(default_factory=dict)
 
 
 UNKNOWN = Condition()
