@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -84,7 +84,8 @@ class Attempt:
         self.thought = 0  # characters
         self.called = 0  # characters of tool arguments
         self.sent = False
-        self.told: tuple[limit_headers.Told, ...] = ()  # what the answer told of the provider's limits
+        self.told: tuple[limit_headers.Told, ...] = ()  # what a refusal told of the provider's limits
+        self.limits_said: Mapping[str, str] = limit_headers.NOTHING  # the headers of a good answer that tell of them, unread
         self.dropped: tuple[str, ...] = ()
         self.recorded = False
         self.estimate: Usage | None = None
@@ -205,7 +206,7 @@ class Attempt:
         reply: UpstreamReply = await door.post(url, headers, orjson.dumps(outbound.body), idle_s)
         self.http_status = reply.status
         if 200 <= reply.status < 300:
-            self.told = limit_headers.told(reply.headers, endpoint.base_url, time.time())
+            self.limits_said = limit_headers.said(reply.headers)
             return reply
         try:
             data = await reply.read(1024 * 1024)

@@ -165,12 +165,13 @@ def line_after(attempt: Attempt, permit: Ask, error: UpstreamError | None, stand
         "attempts": [attempt.row()],
         "settle": [{"permit": permit.id, "truth": {h.meter: amounts[h.measure] for h in (*permit.holds, *permit.shadow)}}],
     }
-    line |= notes.line_of(model, attempt.told, now)
+    told = notes.told_by(attempt, now)
+    line |= notes.line_of(model, told, now)
     if error is not None:
         rest = rest_after(error, model.endpoint.name, model.alias, standing, now)
         return {**line, **line_of(rest)} if rest else line
     scopes = [s for s in (f"model:{model.alias}", f"endpoint:{model.endpoint.name}") if s in standing]
     rests = line_of_success(scopes, attempt.started_at)["rests"] if scopes else []
-    if (spent := rest_of_told(model, attempt.told, now)) is not None:
+    if (spent := rest_of_told(model, told, now)) is not None:
         rests += line_of(spent)["rests"]
     return {**line, "rests": rests} if rests else line

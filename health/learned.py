@@ -14,9 +14,10 @@ from typing import Any
 from django.db import connection
 
 from catalog import roster
+from health.attempt import Attempt
 from health.models import Allowance, LearnedLimit, ShadowHit
 from health.resting import LIMIT, Resting
-from wire.limit_headers import CONCURRENT, REQUESTS, TOKENS, Told, habits_of
+from wire.limit_headers import CONCURRENT, REQUESTS, TOKENS, Told, habits_of, read
 
 # Only these hold a call back; what a provider counts otherwise is shown.
 HOLDING = frozenset({REQUESTS, TOKENS})
@@ -30,6 +31,7 @@ BELIEVED = {"header": timedelta(days=30), "refusal": timedelta(days=7)}
 CHANGE_AFTER = timedelta(seconds=60)
 SAY_AGAIN_AFTER = timedelta(days=1)
 ALLOWANCE_EVERY_S = 5.0
+NONE_LEFT = frozenset({"0", "0.0", "-1", "rejected"})
 MOST_TOLD = 16
 MOST_KNOWN = 10_000
 
@@ -115,6 +117,18 @@ class Notes:
     def __init__(self) -> None:
         self.limits: dict[tuple[int, str, str, str], tuple[int, datetime]] = {}
         self.allowances: dict[str, tuple[datetime, bool]] = {}
+        self.read_at: dict[int, datetime] = {}
+
+    def told_by(self, attempt: Attempt, now: datetime) -> Sequence[Told]:
+        """Reads what an answer told, every few seconds, and at once where something may be used up: reading costs more than all else here."""
+        if attempt.told or not (said := attempt.limits_said):
+            return attempt.told
+        model = attempt.order.model
+        at = self.read_at.get(model.id)
+        if at is not None and (now - at).total_seconds() < ALLOWANCE_EVERY_S and NONE_LEFT.isdisjoint(said.values()):
+            return ()
+        self.read_at[model.id] = now
+        return read(said, habits_of(model.endpoint.base_url), now.timestamp())
 
     def line_of(self, model: roster.Model, told: Sequence[Told], now: datetime) -> dict[str, Any]:
         """What the ledger is told of an answer's limits; empty where there is nothing new."""

@@ -138,7 +138,7 @@ async def sit(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, ask: A
         if ask is not None:
             line["settle"] = [{"permit": ask.id, "truth": asks.seat_truth(ask, attempt)}]
         gateway.writer.record(line)
-        if attempt.told:
+        if attempt.limits_said or attempt.told:
             gateway.heard(attempt)
     return result
 

@@ -143,9 +143,11 @@ class Gateway:
     def heard(self, attempt: Attempt) -> bool:
         """Writes down what an answer told of its provider's limits, where that is new; lets rest who has nothing left, and tells whether anybody has to."""
         now = datetime.now(UTC)
-        line = notes.line_of(attempt.order.model, attempt.told, now)
-        rested = False
-        if attempt.failure is None and (rest := rest_of_told(attempt.order.model, attempt.told, now)) is not None:
+        told = notes.told_by(attempt, now)
+        if not told:
+            return False
+        line, rested = notes.line_of(attempt.order.model, told, now), False
+        if attempt.failure is None and (rest := rest_of_told(attempt.order.model, told, now)) is not None:
             standing = self.rests.get(rest.scope) or (self.snapshots.last.rests.get(rest.scope) if self.snapshots.last else None)
             if standing is None or standing.until < rest.until:
                 self.rests[rest.scope] = rest

@@ -297,7 +297,7 @@ class Single:
         extra = self.remember(model, parts) if self.remember else {}
         self.finish(attempt, extra)
         gateway.succeeded(attempt)
-        rested = bool(attempt.told) and gateway.heard(attempt)
+        rested = bool(attempt.limits_said) and gateway.heard(attempt)
         if rested or extra.get("pins"):
             # Another process may take the next turn at once, and it must know whose conversation this is, and who is not to be asked.
             await gateway.writer.flush(1.0)

@@ -211,7 +211,7 @@ class Sitting:
             if seat_ask is not None:
                 line["settle"] = [{"permit": seat_ask.id, "truth": asks.seat_truth(seat_ask, attempt)}]
             writer.record(line)
-            if attempt.told:
+            if attempt.limits_said or attempt.told:
                 self.turn.gateway.heard(attempt)
         return result, wrote
 

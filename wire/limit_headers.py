@@ -95,6 +95,7 @@ NAMES: Mapping[str, tuple[str, str, str | None, str]] = {
     "x-trial-endpoint-call-remaining": ("remaining", REQUESTS, "minute", ""),
 }
 CODEX = re.compile(r"x-codex-(primary|secondary)-(used-percent|window-minutes|reset-after-seconds|reset-at)")  # ChatGPT
+NOTHING: Mapping[str, str] = {}
 STARTS = (*(start for start, _ in FAMILIES), "ratelimit", "x-codex-", "x-endpoint-", "x-trial-")
 LIST_WINDOW = re.compile(r";\s*w=(\d{1,9})\b")
 POLICY = re.compile(r";\s*(?P<name>[qrtw])=(?P<value>\d{1,15})\b")
@@ -140,15 +141,21 @@ def told(headers: Mapping[str, str], base_url: str, now_s: float) -> tuple[Told,
 
     Shape: `headers` by lower-case names. Units: `now_s` Unix seconds, which resets given as times are measured from.
     """
+    return read(named, habits_of(base_url), now_s) if (named := said(headers)) else ()
+
+
+def said(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Picks the headers that may tell of limits, unread; most answers have none."""
     names = [name for name in headers if name.startswith(STARTS)]
-    return read(names, headers, habits_of(base_url), now_s) if names else ()
+    return {name: headers[name] for name in names} if names else NOTHING
 
 
-def read(names: Sequence[str], headers: Mapping[str, str], habits: Habits, now_s: float) -> tuple[Told, ...]:
+def read(headers: Mapping[str, str], habits: Habits, now_s: float) -> tuple[Told, ...]:
+    """Reads headers that tell of limits; passes over the others."""
     groups: dict[tuple[str, str | None, str], dict[str, str]] = {}
     codex: dict[str, dict[str, str]] = {}
     found: list[Told] = []
-    for name in names:
+    for name in headers:
         if parts := read_name(name):
             what, unit, window, direction = parts
             groups.setdefault((unit, window, direction), {}).setdefault(what, headers[name])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wire.limit_headers import CONCURRENT, NO_LIMIT, OF_SECONDS, REQUESTS, STARTS, TOKENS, UNITS, WINDOWS, Told, habits_of, joined, read, told
+from wire.limit_headers import CONCURRENT, NO_LIMIT, OF_SECONDS, REQUESTS, TOKENS, UNITS, WINDOWS, Told, joined, told
 from wire.refusals import LONGEST_READ, as_json, is_html, message_of
 from wire.waits import LONGEST_TEXT, walk
 
@@ -68,7 +68,7 @@ def in_refusal(status: int, headers: Mapping[str, str], body: bytes, base_url: s
     for name, value in named:
         if name == "headers" and isinstance(value, Mapping):
             repeated = {k.lower(): v for k, v in value.items() if isinstance(k, str) and isinstance(v, str)}
-            found = joined(found, read([n for n in repeated if n.startswith(STARTS)], repeated, habits_of(base_url), now_s))
+            found = joined(found, told(repeated, base_url, now_s))
     said = [*in_violations(named), *in_words(message_of(parsed, text)[:LONGEST_TEXT])]
     return joined(joined(found, said[:1]), said[1:])
 

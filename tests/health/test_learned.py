@@ -11,6 +11,7 @@ import pytest
 from catalog import load, roster
 from catalog.models import Endpoint, Model
 from health import calls, learned, ledger
+from health.attempt import Attempt, Order
 from health.learned import Notes, applied, in_force, rest_of
 from health.models import Allowance, LearnedLimit, Rest
 from health.resting import LIMIT
@@ -18,7 +19,7 @@ from panels.snapshot import current_version, load_snapshot
 from tests.fake import FakeProvider, reply, status
 from tests.health.test_limits_background import a_model
 from wire.conversation import Message, Request, Role, Text
-from wire.limit_headers import Told
+from wire.limit_headers import Told, said
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 GROQ = "https://api.groq.com/openai/v1"
@@ -225,3 +226,23 @@ def test_a_refusal_teaches_its_limit_and_rests_the_one_model_that_it_names(fake:
     probe(model)
     assert {(r.measure, r.window, r.limit, r.told_by) for r in LearnedLimit.objects.all()} == {("requests", "day", 40, "refusal")}
     assert Rest.objects.get().scope == "model:fast"
+
+
+def an_attempt(model: roster.Model, **headers: str) -> Attempt:
+    """A good answer with headers."""
+    order = Order("att", "call", "pan", "direct", "direct", model, HI, "local", 1, 10.0)
+    attempt = Attempt(order)
+    attempt.limits_said = said({name.replace("_", "-"): value for name, value in headers.items()})
+    return attempt
+
+
+def test_headers_are_read_every_few_seconds_and_at_once_where_nothing_may_be_left() -> None:
+    (one,) = models("one")
+    notes = Notes()
+    some = an_attempt(one, x_ratelimit_limit_requests="9", x_ratelimit_remaining_requests="5")
+    none = an_attempt(one, x_ratelimit_limit_requests="9", x_ratelimit_remaining_requests="0")
+    assert notes.told_by(some, at(0)) == (Told("requests", "minute", 9, 5),)
+    assert notes.told_by(some, at(4)) == ()
+    assert notes.told_by(none, at(4)) == (Told("requests", "minute", 9, 0),)
+    assert notes.told_by(some, at(10)) == (Told("requests", "minute", 9, 5),)
+    assert notes.told_by(an_attempt(one, content_type="text/plain"), at(20)) == ()
