@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.pages import Page
-from catalog import discover, reading
+from catalog import discover, facts, reading
 from catalog.discover import CAPABILITIES, SORTS, Wanted
 from catalog.routes import Route, Row
 from panels.api import discover_shapes as found_shapes
@@ -151,6 +151,6 @@ def price(text: str) -> Decimal | None:
         amount = Decimal(text) if len(text) <= 20 and text.isascii() else Decimal("NaN")
     except InvalidOperation:
         amount = Decimal("NaN")
-    if not amount.is_finite() or amount < 0:
+    if not amount.is_finite() or not 0 <= amount <= facts.MOST_USD_PER_MTOK:
         raise CallerError("invalid_request", "max_price must be US dollars per million tokens, like 0.5.", field="max_price")
     return amount

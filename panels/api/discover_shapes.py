@@ -47,7 +47,7 @@ class Needs(s.Serializer[Any]):
 
 
 class Route(s.Serializer[Any]):
-    kind = s.ChoiceField(choices=["direct", "hub"])
+    kind = s.CharField(help_text="direct, or hub: something that stands between.")
     provider = s.CharField(help_text="By models.dev's id; empty for an endpoint that catalogs do not know.")
     title = s.CharField()
     served_name = s.CharField()

@@ -173,8 +173,7 @@ def test_describing_warns_of_nothing(operator: Api, capfd: pytest.CaptureFixture
 def test_every_path_is_described(operator: Api) -> None:
     paths = described(operator)["paths"]
     routes = {re.sub(r"<\w+:(\w+)>", r"{\1}", f"/bench/{p.pattern}") for p in urls.urlpatterns}
-    later = {re.sub(r"<\w+:(\w+)>", r"{\1}", f"/bench/{route}") for route in urls.LATER}
-    assert set(paths) == routes - later - {"/bench/", "/bench/schema"}
+    assert set(paths) == routes - {"/bench/", "/bench/schema"}
     for path, methods in paths.items():
         for method, said in methods.items():
             if method in ("get", "post", "patch", "delete"):
@@ -262,13 +261,6 @@ def test_a_session_needs_its_token_to_write(user_api: Callable[..., Api]) -> Non
     api = user_api("olga", "operator")
     api.client.handler.enforce_csrf_checks = True
     problem(api.post("collections", {"name": "core"}), 403, code="not_allowed")
-
-
-@pytest.mark.parametrize("path", list(urls.LATER))
-def test_what_comes_later_says_so(operator: Api, path: str) -> None:
-    path = path.replace("<path:name>", "x").replace("<str:batch>", "x")
-    assert "not part of this release" in problem(operator.get(path), 501, code="not_implemented")["detail"]
-    problem(operator.post(path, {}), 501, code="not_implemented")
 
 
 @pytest.mark.parametrize("path", ["", "nothing", "models/", "verdicts", "panels/", "a/b/c", "%00"])
