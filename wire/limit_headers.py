@@ -146,6 +146,9 @@ def told(headers: Mapping[str, str], base_url: str, now_s: float) -> tuple[Told,
 
 def said(headers: Mapping[str, str]) -> Mapping[str, str]:
     """Picks the headers that may tell of limits, unread; most answers have none."""
+    together = "\n".join(headers)
+    if "limit" not in together and "x-codex-" not in together:
+        return NOTHING
     names = [name for name in headers if name.startswith(STARTS)]
     return {name: headers[name] for name in names} if names else NOTHING
 
