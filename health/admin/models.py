@@ -18,7 +18,8 @@ from access.admin.audited import moment
 from access.admin.typed import display
 from catalog.admin.models import ModelAdmin as RosterModelAdmin
 from catalog.models import Model
-from health.models import ModelUse
+from health.admin.probes import Probed
+from health.models import ModelHealth, ModelUse
 from health.resting import Resting
 from health.rests import resting
 
@@ -30,15 +31,17 @@ def rest_of(model: Model, held: Mapping[str, Resting]) -> Resting | None:
 
 
 class ModelChangeList(ChangeList):  # type: ignore[misc]
-    """Adds rests and seats to the rows of one page, in two queries."""
+    """Adds rests and seats to the rows of one page, in three queries."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         rows: list[Any] = list(self.result_list)  # type: ignore[has-type]
         held = resting(timezone.now())
-        uses = {u.model: u for u in ModelUse.objects.filter(model__in=[m.alias for m in rows])}
+        aliases = [m.alias for m in rows]
+        uses = {u.model: u for u in ModelUse.objects.filter(model__in=aliases)}
+        suspects = dict(ModelHealth.objects.filter(model__in=aliases).exclude(suspect_since=None).values_list("pk", "suspect_reason"))
         for row in rows:
-            row.bench_rest, row.bench_use = rest_of(row, held), uses.get(row.alias)
+            row.bench_rest, row.bench_use, row.bench_suspect = rest_of(row, held), uses.get(row.alias), suspects.get(row.alias)
         self.result_list = rows
 
 
@@ -50,7 +53,7 @@ for queue_model in apps.get_app_config("django_q").get_models():
 
 
 @admin.register(Model)
-class ModelAdmin(RosterModelAdmin):
+class ModelAdmin(Probed, RosterModelAdmin):
     """The roster's page of models with what this room adds: who rests until when, when a model last sat, how often."""
 
     list_display = (
@@ -65,6 +68,24 @@ class ModelAdmin(RosterModelAdmin):
         "seats",
     )
 
+    actions = (*RosterModelAdmin.actions, "probe_selected")  # type: ignore[assignment]
+    actions_detail = (*RosterModelAdmin.actions_detail, "probe", "accept_baseline")  # type: ignore[assignment]
+    readonly_fields = (*RosterModelAdmin.readonly_fields, "health_shown", "speed_shown", "drift_shown")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        sets = super().get_fieldsets(request, obj)
+        if obj is None:
+            return sets
+        return (*sets[:1], ("Health", {"fields": ("health_shown", "speed_shown", "drift_shown")}), *sets[1:])
+
+    def get_actions_detail(self, request: HttpRequest, object_id: Any) -> Any:
+        """A baseline is accepted where there is one, and an ad hoc model is not probed."""
+        found = super().get_actions_detail(request, object_id)
+        row = self.get_object(request, str(object_id))
+        kept = ModelHealth.objects.filter(pk=row.alias).values_list("drift", flat=True).first() if row else None
+        unwanted = {*(["probe"] if row is None or row.ad_hoc else []), *([] if kept else ["baseline"])}
+        return [a for a in found if a.path not in unwanted]
+
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return ModelChangeList
 
@@ -74,6 +95,8 @@ class ModelAdmin(RosterModelAdmin):
             return format_html('<span class="bench-badge is-bad" title="{}">retired</span>', obj.status_reason)
         if rest := obj.bench_rest:
             return format_html('<span class="bench-badge is-warn" title="{}">resting until {}</span>', rest.reason, until(rest.until))
+        if obj.bench_suspect is not None:
+            return format_html('<span class="bench-badge is-warn" title="{}">suspect</span>', obj.bench_suspect)
         extra = format_html(' <span class="bench-badge is-plain">{}</span>', "ad hoc") if obj.ad_hoc else ""
         return format_html('<span class="bench-badge is-good">active</span>{}', extra)
 
