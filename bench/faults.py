@@ -16,8 +16,10 @@ OUTPUT_TOKENS = 7
 MARK = re.compile(r"q=([\w.-]+);")
 
 # What an endpoint does, by share. `good` answers whole, at times late; `bad` does everything that providers have been seen to do.
+# `new` is where models are onboarded: so slow that a kill meets a call.
 FATES = {
     "good": {"whole": 85, "slow": 15},
+    "new": {"whole": 1},
     "bad": {"whole": 40, "slow": 10, "cut": 15, "stall": 5, "error": 15, "html": 5, "empty": 5, "hang_up": 5},
 }
 
@@ -49,6 +51,7 @@ class FaultyUpstream:
 
     seed: int
     pace: float = 1.0
+    new_s: tuple[float, float] = (4.0, 12.0)
     port: int = 0
     served: list[Served] = field(default_factory=list)
     server: asyncio.Server | None = None
@@ -115,7 +118,8 @@ class FaultyUpstream:
                 call.state = "left"
 
     async def answer(self, call: Served, choice: random.Random, writer: asyncio.StreamWriter) -> bool:
-        await asyncio.sleep(self.pace * (choice.uniform(2, 5) if call.fate == "slow" else choice.uniform(0.0, 0.8)))
+        wait_s = choice.uniform(2, 5) if call.fate == "slow" else choice.uniform(*self.new_s) if call.endpoint == "new" else choice.uniform(0.0, 0.8)
+        await asyncio.sleep(self.pace * wait_s)
         if call.fate == "error":
             call.state = "broken"
             writer.write(document(b'{"error":{"message":"broken on purpose","type":"server_error"}}', "500 Internal Server Error"))

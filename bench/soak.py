@@ -1,4 +1,4 @@
-"""The fault run: calls, panels and streams while processes are killed and the database is taken away; then the books are compared.
+"""The fault run: calls, panels, streams and models being onboarded while processes are killed and the database is taken away; then the books are compared.
 
 `python -m bench.soak`, or `make soak`. Ten minutes by default; `--seconds N` another length, `--seed S` the same faults again (the seed is printed).
 With a PostgreSQL (`--postgres URL`, else one on 127.0.0.1:5432 that lets this user in) two `serve` share a database of their own in it, reached through a
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from bench import books, machine, servers
+from bench import books, machine, newcomers, servers
 from bench.cable import Cable
 from bench.callers import Callers
 from bench.faults import FaultyUpstream
@@ -32,17 +32,22 @@ from bench.faults import FaultyUpstream
 POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
 KILLS = ("worker", "worker", "worker", "master", "queue", "serve")
 SETTLE_S = 90.0
+NEWCOMERS_S = 600.0
 LIMITS = {"rpm": 1_000_000, "budget_usd": "1000000"}
 
 
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """One fault. Shape: `what` is a process to kill or `database`; it falls `at_s` seconds after the start and not before `after_calls` upstream calls."""
+    """One fault. Shape: `what` is a process to kill or `database`; it falls `at_s` seconds after the start and not before `after_calls` upstream calls.
+
+    With `on_newcomer` it waits for a call of a model that is being onboarded.
+    """
 
     what: str
     at_s: float = 0.0
     after_calls: int = 0
     away_s: float = 0.0
+    on_newcomer: bool = False
 
 
 @dataclass(slots=True)
@@ -118,6 +123,8 @@ class Soak:
     callers: int = 16
     pace: float = 1.0
     postgres: str = ""
+    onboards: int = 0
+    new_s: tuple[float, float] = (4.0, 12.0)
     say: Callable[[str], None] = print
     upstream: FaultyUpstream = field(init=False)
     cable: Cable | None = None
@@ -129,7 +136,7 @@ class Soak:
 
     async def run(self) -> books.Findings:
         """Runs it all. Errors: CannotStart."""
-        self.upstream = FaultyUpstream(self.seed, self.pace)
+        self.upstream = FaultyUpstream(self.seed, self.pace, self.new_s)
         await self.upstream.start()
         keepers: list[asyncio.Task[None]] = []
         async with self.a_database():
@@ -149,11 +156,12 @@ class Soak:
                 self.say(f"{len(self.asking.heard)} requests, {len(self.upstream.served)} upstream calls; comparing the books …")
                 for serve in self.serves:
                     await serve.until_ready()
+                await self.newcomers_over()
                 await self.settled()
-                found = books.compare(self.read(), self.upstream.served, self.asking.heard)
+                found = self.compared()
                 found.wrong += await self.end_in_order()
                 await self.upstream.end()
-                after = books.compare(self.read(), self.upstream.served, self.asking.heard)
+                after = self.compared()
                 found.wrong += [f"after the stop: {line}" for line in after.wrong if line not in found.wrong]
                 found.counts |= {"starts": sum(s.starts for s in self.serves), **{f"killed {k}": self.fallen.count(k) for k in sorted(set(self.fallen))}}
                 return found
@@ -222,7 +230,8 @@ class Soak:
                     "limits": {"requests": {"minute": 1_000_000}, "parallel": 1000},
                 }
                 for name in ("good", "bad")
-            ],
+            ]
+            + [newcomers.endpoint(self.upstream.port)],
             "models": [{"alias": a, "endpoint": a.split("-")[0], "served_name": a, "facts": facts} for a in ("good-1", "good-2", "good-3", "bad-1", "bad-2")],
             "collections": [
                 {
@@ -247,6 +256,8 @@ class Soak:
             if status != 201:
                 raise servers.CannotStart(f"POST /bench/keys answered {status}: {made}")
             keys[name] = made["key"]
+        if self.onboards:
+            await asyncio.to_thread(newcomers.begin, first.port, operator, self.onboards)
         return keys
 
     # ------------------------------------------------------------------ faults
@@ -255,8 +266,8 @@ class Soak:
         choice = random.Random(f"{self.seed}-victims")
         for blow in self.blows:
             give_up = time.monotonic() + 60
-            while time.monotonic() - began < blow.at_s or len(self.upstream.served) < blow.after_calls or not self.upstream.in_flight:
-                if blow.after_calls and time.monotonic() > give_up:
+            while time.monotonic() - began < blow.at_s or len(self.upstream.served) < blow.after_calls or not self.is_hit(blow):
+                if (blow.after_calls or blow.on_newcomer) and time.monotonic() > give_up:
                     raise servers.CannotStart(
                         f"Only {len(self.upstream.served)} of {blow.after_calls} calls reached the upstream before {blow.what} was to be hit."
                     )
@@ -275,6 +286,9 @@ class Soak:
                         self.fallen.append(blow.what)
                     break
                 await asyncio.sleep(0.1)
+
+    def is_hit(self, blow: Blow) -> bool:
+        return any(s.state == "begun" and (s.endpoint == newcomers.ENDPOINT or not blow.on_newcomer) for s in self.upstream.served)
 
     async def take_database(self, away_s: float) -> None:
         if self.cable:
@@ -297,11 +311,32 @@ class Soak:
     def read(self) -> books.Books:
         return books.read_postgres(self.database) if self.database else books.read_sqlite(self.serves[0].folder / "home" / "benchwarmers.sqlite3")
 
+    def compared(self) -> books.Findings:
+        kept = self.read()
+        found = books.compare(kept, self.upstream.served, self.asking.heard)
+        if self.onboards:
+            newcomers.compare(self.seen(), kept, self.upstream.served, self.onboards, len(self.fallen), found)
+        return found
+
+    def seen(self) -> newcomers.Seen:
+        return newcomers.read_from(self.serves[0].folder / "home" / "benchwarmers.sqlite3", self.database)
+
+    async def newcomers_over(self) -> None:
+        """Waits until every newcomer has ended, then lets what died under its calls be swept. Errors: CannotStart."""
+        if not self.onboards:
+            return
+        give_up = time.monotonic() + NEWCOMERS_S
+        while not (seen := await asyncio.to_thread(self.seen)).is_over or not seen.onboardings:
+            if time.monotonic() > give_up:
+                raise servers.CannotStart(f"Newcomers did not end within {NEWCOMERS_S:.0f} s: {seen.onboardings}")
+            await asyncio.sleep(0.5)
+        await asyncio.to_thread(servers.manage, self.serves[0].environment, "shell", "-v", "0", "-c", newcomers.SWEEP)
+
     async def settled(self) -> None:
         """Waits until the books agree, or until nothing changes them any more."""
         give_up = time.monotonic() + SETTLE_S
         while time.monotonic() < give_up:
-            found = await asyncio.to_thread(lambda: books.compare(self.read(), self.upstream.served, self.asking.heard))
+            found = await asyncio.to_thread(self.compared)
             if not found.wrong and not self.upstream.in_flight:
                 return
             await asyncio.sleep(1)
@@ -329,14 +364,14 @@ def plan(seed: int, seconds: float) -> list[Blow]:
     return sorted(blows, key=lambda blow: blow.at_s)
 
 
-def short_plan() -> list[Blow]:
+def short_plan(onboards: int = 0) -> list[Blow]:
     """Fixed points, by upstream calls begun: each kind of process once, with calls in flight, and the write lock held in between."""
     return [
         Blow("worker", after_calls=25),
-        Blow("queue", after_calls=50),
+        Blow("queue", after_calls=50, on_newcomer=bool(onboards)),
         Blow("database", after_calls=60, away_s=2),
         Blow("master", after_calls=90),
-        Blow("serve", after_calls=130),
+        Blow("serve", after_calls=130, on_newcomer=bool(onboards)),
     ]
 
 
@@ -356,6 +391,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--callers", type=int, default=16)
+    parser.add_argument("--onboards", type=int, default=20, help="models that are onboarded meanwhile")
     parser.add_argument("--postgres", default=POSTGRES, help=f"a PostgreSQL in which a database may be made ({POSTGRES})")
     parser.add_argument("--sqlite", action="store_true", help="one serve on SQLite, even where a PostgreSQL answers")
     given = parser.parse_args()
@@ -363,7 +399,16 @@ def main() -> int:
     postgres = "" if given.sqlite else reachable_postgres(given.postgres)
     print(f"Seed {seed}, {given.seconds:.0f} s, on " + ("two serves and a PostgreSQL" if postgres else "one serve and SQLite"), flush=True)
     folder = Path(tempfile.mkdtemp(prefix="benchwarmers-soak-"))
-    soak = Soak(folder, seed, plan(seed, given.seconds), given.seconds, callers=given.callers, postgres=postgres, say=lambda line: print(line, flush=True))
+    soak = Soak(
+        folder,
+        seed,
+        plan(seed, given.seconds),
+        given.seconds,
+        callers=given.callers,
+        postgres=postgres,
+        onboards=given.onboards,
+        say=lambda line: print(line, flush=True),
+    )
     try:
         found = asyncio.run(soak.run())
     except servers.CannotStart as reason:

@@ -25,13 +25,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from django.conf import settings
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F, Min
 from django.utils import timezone
 from django_q.brokers import get_broker
 from django_q.tasks import async_task
 
 from access.ids import new_id
+from health.database import DatabaseAway
 from health.models import Errand, Lane
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,8 @@ LOOK_S = 1.0
 CLOSE_S = 20.0
 MOST_RINGS = 4
 NEVER = threading.Event()
+# What says that the database cannot be had just now.
+AWAY = (DatabaseAway, OperationalError, InterfaceError)
 KEEP = timedelta(days=90)
 # Whatever kills its process each time is not tried for ever.
 MOST_INTERRUPTIONS = 20
@@ -313,6 +316,9 @@ def do(row: Errand, claim: str, stop: threading.Event) -> int:
         soonest = timezone.now() + timedelta(seconds=0 if stop.is_set() else 1)
         mine.update(state=Errand.State.WAITING, due_at=max(later.until, soonest), error=later.why[:500])
         return 0
+    except AWAY:
+        # No fault of the errand's: it stays as it is, and is taken up again as after a death of its process.
+        raise
     except Failed as failure:
         return mine.update(state=Errand.State.FAILED, finished_at=timezone.now(), failures=F("failures") + 1, error=str(failure)[:500])
     except Exception as failure:

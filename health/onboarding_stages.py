@@ -78,7 +78,7 @@ def do(task: errands.Task) -> Mapping[str, Any]:
     except errands.Later as later:
         keep(row, state=Onboarding.State.WAITING, message=later.why[:500])
         raise
-    except errands.Failed:
+    except (errands.Failed, *errands.AWAY):
         raise
     except Exception as failure:
         said = f"{type(failure).__name__}: {failure}"

@@ -101,6 +101,8 @@ def do(task: errands.Task) -> Mapping[str, Any]:
     except errands.Later as later:
         mine.update(state="waiting", error=later.why[:500])
         raise
+    except errands.AWAY:
+        raise
     except Exception as failure:
         log.exception("Schedule %s failed.", row.schedule)
         said = f"{type(failure).__name__}: {failure}"[:500]

@@ -1,4 +1,4 @@
-"""The fault run in its short form: each kind of process killed once, at fixed points, while calls are in flight."""
+"""The fault run in its short form: each kind of process killed once, at fixed points, while calls are in flight and models are onboarded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bench.soak import Soak, short_plan
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the processes it kills in /proc")
 
 
-def test_no_answer_is_lost_and_nothing_counted_twice_when_processes_are_killed(tmp_path: Path) -> None:
+def test_no_answer_is_lost_and_nothing_done_or_counted_twice_when_processes_are_killed(tmp_path: Path) -> None:
     said: list[str] = []
-    soak = Soak(tmp_path, seed=7, blows=short_plan(), calls=160, callers=10, pace=0.4, say=said.append)
+    soak = Soak(tmp_path, seed=7, blows=short_plan(3), calls=160, callers=10, pace=0.4, onboards=3, new_s=(3.0, 6.0), say=said.append)
     try:
         found = asyncio.run(soak.run())
     except BaseException:
@@ -28,4 +28,7 @@ def test_no_answer_is_lost_and_nothing_counted_twice_when_processes_are_killed(t
     assert not found.wrong, "\n".join(found.wrong)
     assert sorted(soak.fallen) == ["database", "master", "queue", "serve", "worker"]
     assert found.counts["answers received whole"] > 0
+    assert found.counts["newcomers"] == {"done": 3}
+    # One by the queue's death; a queue whose server died may still bring its own to an end.
+    assert 1 <= found.counts["newcomers' calls lost in flight"] <= 2
     shutil.rmtree(tmp_path)
