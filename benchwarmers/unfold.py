@@ -59,6 +59,7 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     entry("Endpoints", "dns", "catalog_endpoint", "catalog.view_endpoint"),
                     entry("Models", "deployed_code", "catalog_model", "catalog.view_model"),
+                    entry("Discover", "travel_explore", "catalog_offer", "catalog.view_offer"),
                     entry("Sources", "menu_book", "catalog_source", "catalog.view_source"),
                     entry("Collections", "groups", "panels_collection", "panels.view_collection"),
                 ],

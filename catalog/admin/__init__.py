@@ -1,5 +1,5 @@
 """Admin pages of the roster: endpoints and models."""
 
-from catalog.admin import endpoints, models, signins, sources
+from catalog.admin import discover, endpoints, models, signins, sources
 
-__all__ = ["endpoints", "models", "signins", "sources"]
+__all__ = ["discover", "endpoints", "models", "signins", "sources"]

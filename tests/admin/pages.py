@@ -18,6 +18,7 @@ def lists() -> dict[str, str]:
         reverse("admin:index"): "viewer",
         reverse("admin:catalog_endpoint_changelist"): "viewer",
         reverse("admin:catalog_model_changelist"): "viewer",
+        reverse("admin:catalog_offer_changelist"): "viewer",
         reverse("admin:catalog_source_changelist"): "viewer",
         reverse("admin:panels_collection_changelist"): "viewer",
         reverse("admin:panels_panel_changelist"): "judge",
