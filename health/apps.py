@@ -18,6 +18,7 @@ class HealthConfig(AppConfig):
         ledger.register("allowances", learned.commit_allowances)
         jobs.register("sweep", 60, sweep.sweep)
         jobs.register("drain", 30, sweep.drain)
+        jobs.register("limits", 3600, learned.forget_gone)
         jobs.register("signins", 600, signin_watch.watch)
         scheduled.register()
         retention.prepare()

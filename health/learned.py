@@ -14,6 +14,7 @@ from typing import Any
 from django.db import connection
 
 from catalog import roster
+from catalog.load import load_models
 from health.attempt import Attempt
 from health.models import Allowance, LearnedLimit, ShadowHit
 from health.resting import LIMIT, Resting
@@ -31,6 +32,7 @@ BELIEVED = {"header": timedelta(days=30), "refusal": timedelta(days=7)}
 CHANGE_AFTER = timedelta(seconds=60)
 SAY_AGAIN_AFTER = timedelta(days=1)
 ALLOWANCE_EVERY_S = 5.0
+SHADOW_HITS_FOR = timedelta(days=400)
 NONE_LEFT = frozenset({"0", "0.0", "-1", "rejected"})
 MOST_TOLD = 16
 MOST_KNOWN = 10_000
@@ -251,6 +253,20 @@ def commit_allowances(cursor: Any, items: Sequence[dict[str, Any]]) -> None:
     for name, item in sorted(newest.items()):
         resets_at = adapt(datetime.fromisoformat(item["resets_at"])) if item["resets_at"] else None
         cursor.execute(PUT_ALLOWANCE, [*name, item["limit"], item["remaining"], resets_at, adapt(datetime.fromisoformat(item["told_at"]))])
+
+
+def forget_gone(now: datetime) -> int:
+    """Deletes what was told of endpoints and models that are no more, and old counts of shadow limits; returns how many limits there were."""
+    models = load_models().values()
+    there = {f"model:{m.id}" for m in models} | {f"endpoint:{m.endpoint.id}" for m in models}
+    told = {*LearnedLimit.objects.values_list("scope", flat=True), *Allowance.objects.values_list("scope", flat=True)}
+    gone = sorted(told - there)
+    count = 0
+    if gone:  # a statement that deletes nothing would move the roster's version all the same
+        count, _ = LearnedLimit.objects.filter(scope__in=gone).delete()
+        Allowance.objects.filter(scope__in=gone).delete()
+    ShadowHit.objects.filter(day__lt=now.date() - SHADOW_HITS_FOR).delete()
+    return count
 
 
 # ------------------------------------------------------------------ for whoever shows it

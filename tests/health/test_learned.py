@@ -246,3 +246,15 @@ def test_headers_are_read_every_few_seconds_and_at_once_where_nothing_may_be_lef
     assert notes.told_by(none, at(4)) == (Told("requests", "minute", 9, 0),)
     assert notes.told_by(some, at(10)) == (Told("requests", "minute", 9, 5),)
     assert notes.told_by(an_attempt(one, content_type="text/plain"), at(20)) == ()
+
+
+def test_what_was_told_of_a_model_that_is_no_more_is_forgotten(folder: Path) -> None:
+    one, two = models("one", "two")
+    for model in (one, two):
+        later(model, folder, 0, A_MINUTE)
+    Model.objects.filter(alias="two").delete()
+    assert learned.forget_gone(NOW) == 1
+    version = current_version()
+    assert learned.forget_gone(NOW) == 0
+    assert current_version() == version
+    assert {row.scope for row in learned.learned()} == {f"model:{one.id}", f"endpoint:{one.endpoint.id}"}
