@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.conf import settings
 
-from health import figures, pulse
+from health import alerts, figures, pulse
 from health.figures import DaySum
 
 # Scrapers come every few seconds, often several; the day's rows need not be summed for each.
@@ -60,6 +60,7 @@ def text(now: datetime) -> str:
             [(of(s), s.cost_pusd / PICO) for s in sums if s.cost_pusd is not None],
         ),
         family("bench_reserved_calls", "gauge", "Calls under way that hold a reservation.", plain(figures.reserved_calls(now))),
+        family("bench_alerts", "gauge", "Alerts that nobody has seen.", plain(alerts.unseen())),
         family("bench_resting", "gauge", "Endpoints and models that are left alone for now.", plain(figures.resting(now))),
         family("bench_outbox_bytes", "gauge", "Bytes of ledger lines that are not in the database yet.", plain(outbox.bytes)),
         family("bench_outbox_rejected_bytes", "gauge", "Bytes of ledger lines that could not be written and wait for a person.", plain(outbox.rejected_bytes)),

@@ -79,6 +79,8 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     {**entry("Panels", "forum", "panels_panel", ""), "permission": "panels.admin.asked.may_see_panels"},
                     entry("Calls", "receipt_long", "health_attempt", "health.view_attempt"),
+                    entry("Budgets", "savings", "access_budget", "access.view_budget"),
+                    entry("Alerts", "notifications", "health_alert", "health.view_alert"),
                     entry("Probes", "stethoscope", "health_probe", "health.view_probe"),
                     entry("Verdicts", "gavel", "panels_verdict", "panels.view_verdict"),
                 ],

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
+from access import audit
 from access.pages import Page, keyset
 from health.models import Alert
 
@@ -59,7 +60,11 @@ def unseen() -> int:
 
 def see(alert_id: int, by: str) -> bool:
     """Notes that somebody has seen it; tells whether there was such an alert."""
-    return bool(Alert.objects.filter(pk=alert_id, seen_at=None).update(seen_at=timezone.now(), seen_by=by[:200])) or Alert.objects.filter(pk=alert_id).exists()
+    with transaction.atomic():
+        if Alert.objects.filter(pk=alert_id, seen_at=None).update(seen_at=timezone.now(), seen_by=by[:200]):
+            audit.record(by, "alert.seen", str(alert_id))
+            return True
+    return Alert.objects.filter(pk=alert_id).exists()
 
 
 def view(row: Alert) -> AlertView:

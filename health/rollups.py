@@ -83,7 +83,7 @@ def enter(days: dict[tuple[Any, ...], list[int]], row: Row, sign: int) -> None:
 
 
 def rebuild(since: date | None = None) -> int:
-    """Sums whole days of the ledger anew, one transaction a day; returns how many days were written.
+    """Sums whole days of the ledger anew, one transaction a day, then their months; returns how many days were written.
 
     Shape: a day of which rows are gone by retention keeps the sums it has.
     """
@@ -94,21 +94,37 @@ def rebuild(since: date | None = None) -> int:
     day, last = ends["first"].astimezone(zone).date(), ends["last"].astimezone(zone).date()
     day = max(day, since) if since else day
     count = 0
+    months = set()
     while day <= last:
-        count += rebuild_day(day, zone)
+        if sum_day(day, zone):
+            months.add(day.replace(day=1))
+            count += 1
         day += timedelta(days=1)
+    for month in sorted(months):
+        sum_month(month)
     return count
 
 
 def rebuild_day(day: date, zone: ZoneInfo) -> bool:
-    """Sums one day anew; tells whether its sums were written."""
+    """Sums one day and its month anew; tells whether its sums were written."""
+    with transaction.atomic():
+        if written := sum_day(day, zone):
+            sum_month(day.replace(day=1))
+    return written
+
+
+def alone() -> None:
+    """Lets others' commits wait until this transaction ends, or a row that comes meanwhile would be in neither the old sums nor the new ones."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE health_attempt, health_daytotal, health_monthtotal IN SHARE ROW EXCLUSIVE MODE")
+
+
+def sum_day(day: date, zone: ZoneInfo) -> bool:
     start = datetime.combine(day, time(), zone).astimezone(UTC)
     end = datetime.combine(day + timedelta(days=1), time(), zone).astimezone(UTC)
     with transaction.atomic():
-        if connection.vendor == "postgresql":
-            # Others' commits wait, or a row that comes meanwhile would be in neither the old sums nor the new ones.
-            with connection.cursor() as cursor:
-                cursor.execute("LOCK TABLE health_attempt, health_daytotal, health_monthtotal IN SHARE ROW EXCLUSIVE MODE")
+        alone()
         attempts = Attempt.objects.filter(started_at__gte=start, started_at__lt=end)
         held = DayTotal.objects.filter(day=day)
         if attempts.count() < (held.aggregate(calls=Sum("calls"))["calls"] or 0):
@@ -118,17 +134,21 @@ def rebuild_day(day: date, zone: ZoneInfo) -> bool:
         found = [DayTotal(day=day, **{**row, "key_id": row["key_id"] or 0, **whole(row)}) for row in rename(rows)]
         # Rows whose key is 0 and those without one are the same here.
         DayTotal.objects.bulk_create(merged(found), batch_size=500)
-        month = f"{day:%Y-%m}"
+    return True
+
+
+def sum_month(first: date) -> None:
+    """Sums one month's days."""
+    month, following = f"{first:%Y-%m}", (first + timedelta(days=32)).replace(day=1)
+    with transaction.atomic():
+        alone()
         MonthTotal.objects.filter(month=month).delete()
-        first = day.replace(day=1)
-        following = (first + timedelta(days=32)).replace(day=1)
         totals = DayTotal.objects.filter(day__gte=first, day__lt=following).order_by().values(*NAMES)
         summed = totals.annotate(**{f"sum_{name}": Sum(name) for name in MEASURES})
         MonthTotal.objects.bulk_create(
             [MonthTotal(month=month, **{name: row[name] for name in NAMES}, **{name: int(row[f"sum_{name}"]) for name in MEASURES}) for row in summed],
             batch_size=500,
         )
-    return True
 
 
 def sums_of_attempts() -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """Admin pages of this room, one file each."""
 
-from health.admin import ledger, models, onboarding, probes, schedules
+from health.admin import budgets, ledger, models, onboarding, probes, schedules
 
-__all__ = ["ledger", "models", "onboarding", "probes", "schedules"]
+__all__ = ["budgets", "ledger", "models", "onboarding", "probes", "schedules"]

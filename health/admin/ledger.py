@@ -14,8 +14,11 @@ from unfold.paginator import InfinitePaginator
 
 from access.admin.audited import AuditedAdmin, ReadOnly
 from access.admin.typed import display
+from access.sheets import Sheet
 from catalog.admin.endpoints import endpoint_names
+from health import call_sheet
 from health.costs import usd_text
+from health.history import row_of
 from health.models import Attempt
 
 GOOD = ("ok",)
@@ -82,6 +85,7 @@ class AttemptAdmin(ReadOnly, AuditedAdmin):
     # Exact, for these are indexed; parts of ids would read the whole ledger.
     search_fields = ("id__exact", "call__exact", "panel__exact")
     search_help_text = "A call's or panel's whole id"
+    actions = ("export_selected",)
     fieldsets = (
         (None, {"fields": ("started_shown", "status_shown", "model", "served_name", "endpoint", "purpose", "seat", "collection")}),
         ("Who asked", {"fields": ("judge", "key_name", "request")}),
@@ -90,6 +94,11 @@ class AttemptAdmin(ReadOnly, AuditedAdmin):
         ("How it went", {"fields": ("seconds_shown", "ttft_shown", "http_status", "finish_reason", "code", "error")}),
     )
     readonly_fields = tuple(name for _, options in fieldsets for name in options["fields"])
+
+    @admin.action(description="Export as CSV", permissions=["view"])
+    def export_selected(self, request: HttpRequest, queryset: QuerySet[Attempt]) -> Sheet:
+        """The selected calls as a sheet; /bench/calls?format=csv gives a whole stretch of time."""
+        return call_sheet.sheet(row_of(attempt) for attempt in queryset.order_by("-started_at", "-id"))
 
     @display(description="At", ordering="started_at")
     def started_shown(self, obj: Attempt) -> str:

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from access.admin.audited import caller
 from catalog import status
-from health import spend
+from health import alerts, spend
 from health.costs import usd_text
 from health.rests import resting
 from panels import lookup, verdicts
@@ -48,6 +48,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "models": models_at(now) if sees_bench else None,
         "day": day_until(now, own) if request.user.has_perm("health.view_attempt") else None,
         "newest": newest(own) if may_see_panels(request) else None,
+        "alerts": alerts.alerts(NEWEST, "", unseen_only=True).data if request.user.has_perm("health.view_alert") else None,
         "waiting": waiting(own) if may_see_panels(request) else None,
     }
     steps = steps_of(request, context["shown"]["models"])

@@ -8,10 +8,10 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from access.pages import sliced
+from access.sheets import Money, Sheet
 from health.costs import usd_text
 from health.quotas import USD, Quota, quotas
 from panels.api import shapes, sheets, usage_shapes
-from panels.api.sheets import Money, Sheet
 from panels.api.view import View, listed
 
 AMOUNTS = ("limit", "used", "left")

@@ -13,11 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.pages import LIMIT_MAX
-from health import history, sums
+from access.sheets import Money, Sheet
+from health import call_sheet, history, sums
 from health.costs import usd_text
 from health.lines import Row
 from panels.api import shapes, sheets, usage_shapes
-from panels.api.sheets import Money, Sheet
 from panels.api.view import View, listed
 from wire.errors import CallerError
 
@@ -84,8 +84,8 @@ class Calls(View):
         if any("\0" in said for said in of.values()):
             return Response({"data": [], "next": None})
         if sheets.is_wanted(request):
-            return calls_sheet(every_call(since, until, of))
-        return listed(history.calls(*self.page_wanted(), since, until, of).mapped(call_as_json))
+            return call_sheet.sheet(every_call(since, until, of))
+        return listed(history.calls(*self.page_wanted(), since, until, of).mapped(call_sheet.as_fields))
 
 
 def every_call(since: datetime | None, until: datetime | None, of: dict[str, str]) -> Iterator[Row]:
@@ -95,45 +95,6 @@ def every_call(since: datetime | None, until: datetime | None, of: dict[str, str
         page = history.calls(LIMIT_MAX, page_token, since, until, of)
         yield from page.data
         page_token = page.next
-
-
-def calls_sheet(rows: Iterator[Row]) -> Sheet:
-    """The ledger as a sheet; the admin exports the same."""
-    columns = tuple(usage_shapes.Call().get_fields())
-    return Sheet("calls", columns, ([Money(said) if name == "cost_usd" else said for name, said in call_as_json(row).items()] for row in rows))
-
-
-def call_as_json(row: Row) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "call": row.call,
-        "panel": row.panel,
-        "request": row.request or None,
-        "started_at": row.started_at,
-        "purpose": row.purpose,
-        "seat": row.seat,
-        "collection": row.collection or None,
-        "judge": row.judge,
-        "team": row.team or None,
-        "key": row.key_name or None,
-        "endpoint": row.endpoint,
-        "model": row.model,
-        "served_name": row.served_name,
-        "status": row.status,
-        "http_status": row.http_status,
-        "code": row.code or None,
-        "error": row.error or None,
-        "finish_reason": row.finish_reason or None,
-        "seconds": row.latency_ms / 1000,
-        "ttft_seconds": None if row.ttft_ms is None else row.ttft_ms / 1000,
-        "input_tokens": row.input_tokens,
-        "output_tokens": row.output_tokens,
-        "cache_read_tokens": row.cache_read_tokens,
-        "cache_write_tokens": row.cache_write_tokens,
-        "reasoning_tokens": row.reasoning_tokens,
-        "estimated": row.estimated,
-        "cost_usd": usd_text(row.cost_pusd),
-    }
 
 
 # ------------------------------------------------------------------ what is asked for

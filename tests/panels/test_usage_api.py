@@ -13,12 +13,12 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from access import sheets
 from access.models import AuditEntry, Budget, RosterVersion
 from health import alerts, budgets
 from health.limits import Meter as Held
 from health.limits import encode
 from health.models import Alert, Allowance, Attempt, LearnedLimit, Meter, ShadowHit
-from panels.api import sheets
 from tests.panels.conftest import NOW, Api, make_attempt, make_collection, make_model, ok, problem
 
 pytestmark = pytest.mark.django_db
