@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from access.models import AuditEntry
-from catalog.models import Endpoint, Model, Price
+from catalog.models import Endpoint, Model, Offer, Price
 from health.models import Meter, Rest
 from panels.models import Collection
 from tests.panels.conftest import Api, make_collection, make_endpoint, make_model, make_panel, name, ok, problem
@@ -153,6 +153,37 @@ def test_a_price_holds_from_today_on_and_yesterdays_stays(operator: Api) -> None
     facts = ok(operator.patch("models/fast", {"facts": {"input_usd_per_mtok": "0.000001"}}))["facts"]
     assert (facts["input_usd_per_mtok"]["value"], facts["output_usd_per_mtok"]["value"]) == ("0.000001", "2")
     assert str(Price.objects.get(since=yesterday).input_usd_per_mtok) in ("1", "1.000000")
+
+
+def test_catalogs_tell_of_a_model_from_the_moment_it_is_added_and_of_another_provider_once_it_is_said(operator: Api) -> None:
+    now = timezone.now()
+    for provider, size in (("groq", 131072), ("crow", 2000)):
+        said = {"facts": {"context_window": size}, "prices": {"reasoning_usd_per_mtok": "3"}, "digest": "x", "first_seen_at": now, "seen_at": now}
+        Offer.objects.create(source="models_dev", provider=provider, served_name="owl", **said)
+    ok(operator.post("endpoints", {"name": "groq", "base_url": "https://api.groq.com/openai/v1"}), 201)
+    facts = ok(operator.post("models", {"alias": "owl", "endpoint": "groq"}), 201)["facts"]
+    assert {name: (fact["value"], fact["source"]) for name, fact in facts.items()} == {
+        "context_window": (131072, "models_dev"),
+        "reasoning_usd_per_mtok": ("3", "models_dev"),
+    }
+    assert all(fact["since"] for fact in facts.values())
+    assert ok(operator.patch("endpoints/groq", {"provider": "crow"}))["provider"] == "crow"
+    assert ok(operator.get("models/owl"))["facts"]["context_window"]["value"] == 2000
+    facts = ok(operator.patch("models/owl", {"facts": {"context_window": 5}}))["facts"]
+    assert (facts["context_window"]["value"], facts["context_window"]["source"]) == (5, "hand")
+    facts = ok(operator.patch("models/owl", {"facts": {"context_window": None}}))["facts"]
+    assert (facts["context_window"]["value"], facts["context_window"]["source"]) == (2000, "models_dev")
+
+
+def test_prices_of_thinking_and_of_long_prompts_are_set_and_taken_back(operator: Api) -> None:
+    make_model("fast")
+    tiers = [{"above_tokens": 200000, "input_usd_per_mtok": 2.5, "output_usd_per_mtok": "15.0"}]
+    facts = ok(operator.patch("models/fast", {"facts": {"input_usd_per_mtok": "1", "reasoning_usd_per_mtok": "8", "tiers": tiers}}))["facts"]
+    assert facts["reasoning_usd_per_mtok"]["value"] == "8"
+    assert facts["tiers"]["value"] == [{"above_tokens": 200000, "input_usd_per_mtok": "2.5", "output_usd_per_mtok": "15"}]
+    said = problem(operator.patch("models/fast", {"facts": {"tiers": [{"above_tokens": 0, "input_usd_per_mtok": "1"}]}}), 400)
+    assert "tiers[0].above_tokens" in json.dumps(said)
+    assert "tiers" not in ok(operator.patch("models/fast", {"facts": {"tiers": None}}))["facts"]
 
 
 def test_a_model_rests_while_it_or_its_endpoint_does(operator: Api) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -487,6 +488,23 @@ def test_a_dump_leaves_defaults_out_and_holds_prices_with_the_facts() -> None:
     assert found["models"][0]["facts"]["input_usd_per_mtok"] == "0.5"
     assert found["models"][1] == {"alias": "slow", "endpoint": "local", "served_name": "fake/slow"}
     assert yaml.safe_load(rosterfile.dump_yaml()) == found
+
+
+def test_prices_of_thinking_and_long_prompts_are_dumped_and_loaded() -> None:
+    tiers = [{"above_tokens": 200000, "input_usd_per_mtok": "2.5"}]
+    facts = {"input_usd_per_mtok": "1", "reasoning_usd_per_mtok": "8", "tiers": tiers}
+    text = as_json(
+        endpoints=[{"name": "e", "kind": "openai", "base_url": "http://h", "provider": "groq"}],
+        models=[{"alias": "m", "endpoint": "e", "served_name": "s", "facts": facts}],
+    )
+    load(text)
+    assert load(text) == []
+    assert load(rosterfile.dump_yaml()) == []
+    held = rosterfile.dump()
+    assert held["endpoints"][0]["provider"] == "groq"
+    assert held["models"][0]["facts"] == facts
+    price = load_models()["m"].prices[0]
+    assert (price.reasoning, [tier.input for tier in price.tiers]) == (8, [Decimal("2.5")])
 
 
 def test_a_dump_holds_no_key_and_says_whose_is_missing() -> None:
