@@ -79,6 +79,8 @@ FAMILIES: tuple[tuple[str, str], ...] = (
     ("jamba-", "ai21"),
     ("step-", "stepfun"),
 )
+# What some providers put before every name.
+PREFIXES = re.compile(r"^(?:databricks|hf)[-:]")
 # Endings that choose a price, a place or a rounding, and no other model.
 ROUTES = frozenset({"free", "nitro", "floor", "online", "exacto", "latest", "cloud", "beta", "tee", "maas", "default", "together", "fast"})
 ENDINGS = re.compile(r"-(?:free|tee|maas|fp8|fp16|bf16|fp4|nvfp4|mxfp4|awq|gptq|int4|int8)$")
@@ -108,7 +110,7 @@ def read(served_name: str) -> Name:
     """Takes a served name apart."""
     text = served_name.casefold().removeprefix("models/").removeprefix("~")
     *folders, base = text.split("/")
-    base, _, at = base.partition("@")
+    base, _, at = PREFIXES.sub("", base).partition("@")
     base, _, tag = base.partition(":")
     is_bedrock = (not folders and base.split(".")[0].split("-")[0] in MAKERS) or base.partition(".")[0] in REGIONS
     if is_bedrock and (found := BEDROCK.match(base)):

@@ -63,6 +63,7 @@ class DiscoverAdmin(ReadOnly, AuditedAdmin):
             request,
             "admin/bench/discover.html",
             "Discover",
+            opts=None,  # the frame would call the page by the table's name
             rows=[shown(row, now, endpoints) for row in page.data],
             total=total,
             next=f"?{urlencode([*kept, ('page_token', page.next)])}" if page.next else "",

@@ -45,7 +45,19 @@ class Discover(View):
         return Response({"data": [shown(row, now) for row in page.data], "next": page.next, "total": total, "sources": states})
 
 
+# What was written of rows, by model: pages are asked for over and over, and rows stand until something changes.
+_written: dict[str, tuple[Row, dict[str, Any]]] = {}
+
+
 def shown(row: Row, now: datetime) -> dict[str, Any]:
+    """One row in JSON; only whether it is new depends on the moment."""
+    kept = _written.get(row.model)
+    if kept is None or kept[0] is not row:
+        kept = _written[row.model] = (row, written(row))
+    return {**kept[1], "new": row.is_new(now)}
+
+
+def written(row: Row) -> dict[str, Any]:
     cheapest = row.cheapest
     return {
         "model": row.model,
@@ -64,7 +76,7 @@ def shown(row: Row, now: datetime) -> dict[str, Any]:
         },
         "free": row.is_free,
         "reachable": row.is_reachable,
-        "new": row.is_new(now),
+        "new": False,
         "deprecated": row.is_deprecated,
         "released": row.released or None,
         "knowledge": row.knowledge or None,
