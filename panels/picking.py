@@ -101,10 +101,10 @@ def beliefs(judged: Mapping[str, tuple[float, float]], priors: Mapping[str, Beli
 
 def draws(aliases: Iterable[str], known: Beliefs, seed: int) -> dict[str, float]:
     """Draws one value from each belief. The same seed and beliefs give the same values, in whatever order the aliases come."""
-    found = {}
+    luck, found = random.Random(f"pick {seed}"), {}
     for alias in sorted(set(aliases)):
         belief = known.about(alias)
-        found[alias] = random.Random(f"pick {seed} {alias}").betavariate(SHARPER * belief.a, SHARPER * belief.b)
+        found[alias] = luck.betavariate(SHARPER * belief.a, SHARPER * belief.b)
     return found
 
 

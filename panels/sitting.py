@@ -54,7 +54,7 @@ async def panel(turn: Turn, target: Target) -> None:
     writer = turn.gateway.writer
     writer.record({"begin": [{"id": planned.panel, "panel": planned.panel}], **record.begun(planned, target.mode, turn.dialect.name)})
     turn.gateway.note_seated([m.alias for m in models])
-    if collection.picking == "record":
+    if collection.picking == "record" and sits_in_part(collection):
         sat = [s.place.alias for s in planned.seats if s.place.seat == "member" and not s.place.hindrance]
         turn.gateway.evidence.note(collection.name, planned.panel, now, sat)
     sitting = Sitting(turn, planned, ask)

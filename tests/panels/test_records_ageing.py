@@ -86,7 +86,7 @@ def test_for_whole_parameters_it_is_the_exact_sum(one, other) -> None:
 
 
 def verdict(model: str, useful: bool | None, days: float = 0, collection: str = "core", judge: str = "ada", call: str = "") -> Verdict:
-    call = call or make_panel({"model": model}, collection=collection).seats.get().call
+    call = call or make_panel({"model": model, "called": False}, collection=collection).seats.get().call
     return Verdict.objects.create(call=call, judge=judge, model=model, collection=collection, useful=useful, at=NOW - days * DAY)
 
 
@@ -118,8 +118,9 @@ def test_beliefs_are_verdicts_here_over_what_is_known_from_elsewhere(monkeypatch
     records.register_scores(suite)
     assert not evidence.read_beliefs("core", ["mercury", "venus", "mars"], NOW).of, "before any verdict in the collection the order given decides"
     verdict("mercury", False)
+    DayTotal.objects.create(day=NOW.date(), model="mercury", endpoint="e", purpose="panel", judge="ada", status="ok", calls=40, failed=0)
     found = evidence.read_beliefs("core", ["mercury", "venus", "mars"], NOW).of
-    assert {alias: (b.a, b.b) for alias, b in found.items()} == {"mercury": (1.5, 2), "venus": (2.5, 1), "mars": (4, 1)}  # and who was called has answered
+    assert {alias: (b.a, b.b) for alias, b in found.items()} == {"mercury": (1.5, 2), "venus": (2, 1), "mars": (4, 1)}
     assert asked == [("core", ["mercury", "venus", "mars"])]
 
 
