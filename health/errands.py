@@ -114,6 +114,7 @@ class Kind:
 
 
 registered: dict[str, Kind] = {}
+doing = threading.local()
 
 
 def register(kind: str, function: Callable[[Task], Mapping[str, Any] | None], gave_up: Callable[[Task, str], object] | None = None) -> None:
@@ -293,6 +294,12 @@ def orphans(endpoint: str) -> None:
     running.update(state=Errand.State.WAITING, worker="", interruptions=F("interruptions") + 1)
 
 
+def is_over() -> bool:
+    """Tells whether what is being done in this thread should come to an end soon: for work that is handed no task. It raises Later then."""
+    stop: threading.Event | None = getattr(doing, "stop", None)
+    return stop is not None and stop.is_set()
+
+
 def task_of(row: Errand, stop: threading.Event) -> Task:
     return Task(row.pk, row.kind, row.subject, row.endpoint, row.batch, row.details, row.failures, row.interruptions, stop)
 
@@ -311,6 +318,7 @@ def do(row: Errand, claim: str, stop: threading.Event) -> int:
     """Does one errand and stamps how it ended; gives 1 where it did."""
     mine = Errand.objects.filter(pk=row.pk, state=Errand.State.RUNNING, worker=claim)
     try:
+        doing.stop = stop
         outcome = registered[row.kind].function(task_of(row, stop))
     except Later as later:
         soonest = timezone.now() + timedelta(seconds=0 if stop.is_set() else 1)
@@ -326,6 +334,8 @@ def do(row: Errand, claim: str, stop: threading.Event) -> int:
         return mine.update(
             state=Errand.State.FAILED, finished_at=timezone.now(), failures=F("failures") + 1, error=f"{type(failure).__name__}: {failure}"[:500]
         )
+    finally:
+        doing.stop = None
     return mine.update(state=Errand.State.DONE, finished_at=timezone.now(), outcome=dict(outcome or {}), error="")
 
 

@@ -14,8 +14,10 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Model, QuerySet
+from django.utils import timezone
 
 from access import preferences
+from health import errands
 from health.models import Alert, Allowance, Attempt, Probe, ShadowHit
 from health.spend import today
 
@@ -52,6 +54,8 @@ def run(slot: datetime, now: datetime) -> Mapping[str, Any]:
     for name, function in registered.items():
         try:
             report[name] = function(now)
+        except errands.Later:
+            raise
         except Exception as error:  # the next kind is another table
             report[name] = f"failed: {type(error).__name__}"
             failed = failed or error
@@ -81,5 +85,7 @@ def in_batches(rows: QuerySet[Any], order: str) -> int:
         count += len(names)
         if len(names) < BATCH:
             break
+        if errands.is_over():
+            raise errands.Later(timezone.now(), "There is more to delete; it goes on in a moment.")
         pause.wait(PAUSE_S)
     return count

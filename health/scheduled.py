@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from catalog import reading
-from health import errands, jobs, onboarding_stages, probes, schedule_clock, schedules
+from health import drift, errands, jobs, onboarding_stages, probes, retention, schedule_clock, schedules
 from health.estimates import estimate
 from health.onboarding import ERRAND as ONBOARD
 from health.schedule_runs import ERRAND
@@ -29,11 +28,6 @@ def run_suite(slot: datetime, now: datetime) -> Mapping[str, Any]:
     if "run" not in suite:
         raise errands.Failed(NO_SUITE)
     return suite["run"](slot, now)
-
-
-def later(module: str, name: str) -> Run:
-    """A function that is imported when it is first run: what it brings along is nothing that a web worker needs."""
-    return lambda slot, now: getattr(import_module(module), name)(slot, now)
 
 
 def register() -> None:
@@ -62,11 +56,11 @@ def register() -> None:
     )
     schedules.register(
         "drift",
-        later("health.drift", "plan"),
+        drift.plan,
         "0 2 * * *",
         False,
         "Asks every model the same fixed questions and tells when something else seems to answer.",
         cost=partial(estimate, "drift"),
     )
     schedules.register("suite", run_suite, "0 1 * * 6", False, "Runs the benchmarks.", hindered=lambda: "" if "run" in suite else NO_SUITE)
-    schedules.register("retention", later("health.retention", "run"), "10 6 * * *", False, "Deletes old texts in small batches; the sums stay.")
+    schedules.register("retention", retention.run, "10 6 * * *", False, "Deletes old texts in small batches; the sums stay.")

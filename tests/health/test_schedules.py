@@ -312,3 +312,25 @@ def test_several_processes_that_look_and_work_at_once_run_each_moment_once(victi
     said = [line for one in several for line in one.said()]
     assert sorted(said) == sorted({f"ran {minute:02}" for minute in range(5)})
     assert ScheduleRun.objects.filter(state="done").count() == 5
+
+
+def test_a_run_that_takes_long_makes_way_and_goes_on_where_it_was() -> None:
+    turns: list[int] = []
+
+    def long(slot: datetime, now: datetime) -> dict[str, Any]:
+        turns.append(1)
+        if len(turns) == 1:
+            while not errands.is_over():
+                pass
+            raise errands.Later(timezone.now(), "There is more.")
+        return {"turns": len(turns)}
+
+    noted(enabled=False, function=long)
+    schedules.run_now("noted", "ann", timezone.now())
+    assert not errands.is_over()
+    errands.work(0.1)
+    assert schedules.runs_of("noted")[0].state == "waiting"
+    Errand.objects.update(due_at=timezone.now())
+    run()
+    (one,) = schedules.runs_of("noted")
+    assert (one.state, one.report, one.interruptions, one.failures) == ("done", {"turns": 2}, 0, 0)
