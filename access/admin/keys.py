@@ -36,7 +36,7 @@ SCOPES = [
     ("admin", "Admin: users and keys too"),
 ]
 KEEP = [("", "As the collection says"), ("true", "Yes"), ("false", "No")]
-CHANGEABLE = ("name", "owner", "scopes", "collections", "models", "rpm", "tpm", "max_parallel", "budget_usd", "expires_at", "keep_text")
+CHANGEABLE = ("name", "owner", "team", "scopes", "collections", "models", "rpm", "tpm", "max_parallel", "budget_usd", "expires_at", "keep_text")
 
 
 class Lines(forms.CharField):
@@ -69,6 +69,12 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         widget=UnfoldAdminTextInputWidget,
         help_text="A user's name, or any other. Verdicts and panels by this key are the owner's; empty: the key's own.",
+    )
+    team = forms.CharField(
+        max_length=200,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="Whose budget its calls count against besides the owner's and its own. Empty: no team's.",
     )
     scopes = forms.MultipleChoiceField(choices=SCOPES, initial=list(fields.DEFAULT_SCOPES), widget=UnfoldAdminCheckboxSelectMultipleWidget)
     collections = Lines(help_text="Collections it may ask, one a line, without bench/. With collections or models set, all else is refused.")
@@ -172,12 +178,12 @@ class KeyAdmin(AuditedAdmin):
         stands = [("Key", {"fields": ("begins", "standing_shown", "made_at", "last_used")})] if obj else []
         if not self.has_change_permission(request, obj):
             return (
-                (None, {"fields": ("name", "owner", "scopes_shown", "may_ask")}),
+                (None, {"fields": ("name", "owner", "team", "scopes_shown", "may_ask")}),
                 ("Limits", {"fields": ("limits_shown", "ends_at")}),
                 *stands,
             )
         return (
-            (None, {"fields": ("name", "owner", "scopes")}),
+            (None, {"fields": ("name", "owner", "team", "scopes")}),
             ("May ask", {"fields": ("collections", "models")}),
             ("Limits", {"fields": (("rpm", "tpm"), ("max_parallel", "budget_usd"), "expires_at", "keep_text")}),
             *stands,

@@ -32,7 +32,7 @@ admin.site.unregister(Group)
 class UserForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
-        fields = ("username", "role", "first_name", "last_name", "email", "is_active")
+        fields = ("username", "role", "team", "first_name", "last_name", "email", "is_active")
         widgets = {"role": UnfoldAdminRadioSelectWidget()}
         help_texts = {
             "username": "Verdicts and panels are kept under it.",
@@ -69,12 +69,12 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[misc, type-arg]
     actions_detail = ("sign_in_link", "set_password")
     readonly_fields = ("username_fixed", "last_seen", "joined")
     fieldsets = (
-        (None, {"fields": ("username_fixed", "role", "is_active")}),
+        (None, {"fields": ("username_fixed", "role", "team", "is_active")}),
         ("Person", {"fields": (("first_name", "last_name"), "email")}),
         ("Dates", {"fields": (("last_seen", "joined"),)}),
     )
     add_fieldsets = (
-        (None, {"fields": ("username", "role", "is_active"), "description": "They sign in with a link that you make on their page next; it works once."}),
+        (None, {"fields": ("username", "role", "team", "is_active"), "description": "They sign in with a link that you make on their page next; it works once."}),
         ("Person", {"fields": (("first_name", "last_name"), "email")}),
     )
 
@@ -114,7 +114,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[misc, type-arg]
         super().save_model(request, obj, form, change)
 
     def audited(self, obj: User) -> dict[str, Any]:
-        return {name: getattr(obj, name) for name in ("username", "role", "first_name", "last_name", "email", "is_active")}
+        return {name: getattr(obj, name) for name in ("username", "role", "team", "first_name", "last_name", "email", "is_active")}
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody removes the account they sit in, nor the last admin."""
