@@ -145,9 +145,11 @@ def read(question: Question, form: Form, attempt: Attempt, raw: Any) -> tuple[Pr
         following = probe_forms.with_more_room(form)
         judged = faults.Judged(faults.UNKNOWN, faults.REQUEST) if following else faults.Judged(faults.FAILED, faults.SERVER)
     usage = attempt.final_usage()
-    seen: dict[str, Any] = {"finish": row["finish_reason"], "estimated": usage.estimated, "input_tokens": usage.input} if judged.outcome == faults.OK else {}
+    seen: dict[str, Any] = (
+        {"finish": printable(row["finish_reason"]), "estimated": usage.estimated, "input_tokens": usage.input} if judged.outcome == faults.OK else {}
+    )
     if isinstance(raw, Mapping):
-        seen |= {name: said[:100] for name, field_ in SERVED if isinstance(said := raw.get(field_), str) and said}
+        seen |= {name: printable(said)[:100] for name, field_ in SERVED if isinstance(said := raw.get(field_), str) and said}
     result = ProbeResult(
         model=row["model"],
         kind=question.kind,
@@ -157,7 +159,7 @@ def read(question: Question, form: Form, attempt: Attempt, raw: Any) -> tuple[Pr
         status=row["status"],
         http_status=row["http_status"],
         code=row["code"],
-        message=row["error"],
+        message=printable(row["error"]),
         latency_ms=row["latency_ms"],
         ttft_ms=row["ttft_ms"],
         output_tokens=row["output_tokens"],

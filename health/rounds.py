@@ -198,7 +198,8 @@ def do_confirm(task: Task) -> Mapping[str, Any]:
         raise Failed(f"There is no model {task.subject} any more.")
     if model.ad_hoc or model.retired:
         raise Failed(f"{task.subject} is {'retired already' if model.retired else 'ad hoc now'}.")
-    result = probes.already(task, CONFIRM) or put(model, CONFIRM, purpose="probe", judge=probes.JUDGE, batch=probes.batch_of(task), stop=task.stop)
+    judge = str(task.details.get("asked_by") or probes.JUDGE)[:200]
+    result = probes.already(task, CONFIRM) or put(model, CONFIRM, purpose="probe", judge=judge, batch=probes.batch_of(task), stop=task.stop)
     outcome = probes.finish(task, result)
     list_state, unlisted = look_at_list(task.endpoint)
     good, bad = siblings(task)

@@ -67,7 +67,7 @@ def test_a_model_that_thinks_is_asked_not_to_and_gets_room_where_it_must(fake: F
     assert result.is_ok
     assert [(b.get("reasoning_effort"), b["max_tokens"]) for b in bodies(fake, "deep")] == [("none", 128), ("minimal", 128), ("minimal", 1024)]
     assert result.calls == 3
-    assert result.cost_pusd == sum(Attempt.objects.exclude(cost_pusd=None).values_list("cost_pusd", flat=True))
+    assert result.cost_pusd == sum(row.cost_pusd or 0 for row in Attempt.objects.all())
 
 
 def test_a_request_that_no_form_pleases_says_nothing_of_the_model(fake: FakeProvider) -> None:
@@ -199,3 +199,9 @@ def test_with_no_price_known_the_sum_is_unknown(fake: FakeProvider) -> None:
 
 def test_every_kind_of_errand_is_registered() -> None:
     assert {"probe", "perf", "judge", "confirm", "drift"} <= set(errands.registered)
+
+
+def test_what_no_database_takes_in_a_text_is_left_out(fake: FakeProvider) -> None:
+    probed.model(fake, "odd", reply("a\0b\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "replace"), extra={"system_fingerprint": "fp\0"}))
+    assert probe("odd").is_ok
+    assert "\0" not in str(Probe.objects.get().seen)
