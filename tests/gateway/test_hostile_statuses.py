@@ -157,11 +157,12 @@ def test_what_two_servers_could_read_differently_is_refused(bench: Bench, head: 
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_all_rate_limited_all_timed_out_and_mixed(bench: Bench, streams: bool) -> None:
-    limited = [bench.model(f"l{n}", status(429, "slow", headers={"retry-after": "7"})) for n in range(2)]
+    # Each behind a key of its own: what is told to wait in one panel is not asked in the next.
+    limited = [bench.model(f"l{n}", status(429, "slow", headers={"retry-after": "7"}), endpoint=bench.endpoint(f"at-l{n}")) for n in range(3)]
     silent = [bench.model(f"s{n}", hang()) for n in range(2)]
-    both = bench.collection(limited, name="limited")
+    both = bench.collection(limited[:2], name="limited")
     slow = bench.collection(silent, name="slow", timeout_s=1)
-    mixed = bench.collection([limited[0], silent[0]], name="mixed", timeout_s=1)
+    mixed = bench.collection([limited[2], silent[0]], name="mixed", timeout_s=1)
     answers: dict[str, Any] = {}
     for name in (slow, mixed, both):
         if streams:
