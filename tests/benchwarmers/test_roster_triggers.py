@@ -1,4 +1,4 @@
-"""Every table that a request's plan reads moves the roster's version, whatever migrations have done to it since: on SQLite a changed column takes triggers away."""
+"""Every table that a plan reads moves the roster's version, whatever migrations did to it: on SQLite a changed column may take triggers away."""
 
 from __future__ import annotations
 
