@@ -7,7 +7,13 @@ class CatalogConfig(AppConfig):
 
     def ready(self) -> None:
         from access import preferences
-        from catalog import discover, reading, signin_rows, sources
+        from catalog import (
+            checks,  # noqa: F401 -- registers itself
+            discover,
+            reading,
+            signin_rows,
+            sources,
+        )
 
         preferences.register(
             "catalog.sources",

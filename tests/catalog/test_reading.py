@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from access import preferences
-from catalog import load, offers, reading, sources
+from catalog import checks, load, offers, reading, sources
 from catalog.models import Endpoint, Model, Offer, Price, Source
 from tests.catalog.pages import Pages
 from tests.catalog.test_sources import free, model, provider, routed
@@ -149,7 +149,9 @@ def page_cut(pages: Pages) -> None:
 
 
 def page_huge(pages: Pages) -> None:
-    pages.put("/api.json", gzip.compress(b'{"nest": "' + b"x" * 300_000_000 + b'"}', 1), Content_Encoding="gzip")
+    packed = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    body = packed.compress(b'{"nest": "') + b"".join(packed.compress(b"x" * 1_000_000) for _ in range(300)) + packed.compress(b'"}') + packed.flush()
+    pages.put("/api.json", body, Content_Encoding="gzip")
 
 
 def page_moved(pages: Pages) -> None:
@@ -290,6 +292,12 @@ def test_what_becomes_free_or_ceases_to_be_is_news_and_no_slip(pages: Pages, bef
     read()
     pages.put("/api.json", catalog("owl-1", cost=after))
     assert read(NOW + DAY).changed == 1
+
+
+def test_an_address_for_a_catalog_that_there_is_none_of_is_found(settings: Any) -> None:
+    assert checks.catalog_urls(None) == []
+    settings.CATALOG_URLS = {"models_dev": "", "modelsdev": "https://mirror.example.org"}
+    assert [found.id for found in checks.catalog_urls(None)] == ["catalog.E001"]
 
 
 # ------------------------------------------------------------------ pages
