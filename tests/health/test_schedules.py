@@ -134,9 +134,9 @@ def test_a_clock_change_itself_raises_no_alarm_and_skips_nothing(day: str) -> No
     schedules.register("noted", note, "0 11,23 * * *", True, "…")
     Schedule.objects.create(name="noted", enabled=True, time_zone="Europe/Paris")
     now = at(f"{day} 00:00")
-    for _ in range(3 * 24 * 3):
+    for _ in range(3 * 24 * 2):
         tick(now)
-        now += timedelta(minutes=20)
+        now += timedelta(minutes=30)
     run()
     assert not Alert.objects.exists()
     assert {state for _, state, _ in states()} <= {"done", "skipped"}
@@ -155,10 +155,10 @@ def test_switching_a_due_one_off_holds_and_next_runs_go_up_an_hour_at_a_time() -
     schedules.change("noted", {"enabled": True}, "ann", at("2026-11-29 12:00:02"))
     seen = [due()]
     now = at("2026-11-29 12:00:03")
-    for _ in range(9 * 60 + 30):
+    for _ in range(57):
         if tick(now):
             seen.append(due())
-        now += timedelta(minutes=1)
+        now += timedelta(minutes=10)
     assert seen == [at("2026-11-29 13:00") + timedelta(hours=n) for n in range(10)]
     assert not ScheduleRun.objects.filter(slot=at("2026-11-29 12:00")).exists()
 
