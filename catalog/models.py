@@ -275,3 +275,6 @@ class SignIn(models.Model):
     expires_at = models.DateTimeField(null=True, help_text="While open: until when it can be finished. Afterwards: when its token ends.")
     next_poll_at = models.DateTimeField(null=True)
     refreshed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = "sign-in"
