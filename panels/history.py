@@ -41,6 +41,8 @@ def panel(panel_id: str) -> dict[str, Any] | None:
 def _panel(panel_id: str) -> dict[str, Any] | None:
     row = Panel.objects.filter(pk=panel_id).first()
     attempts = ledger.attempts_of_panel(panel_id)
+    if row is None and attempts:
+        row = Panel.objects.filter(pk=panel_id).first()  # both may have been written between the two looks
     if row is None:
         return _of_ledger(panel_id, attempts) if attempts else None
     seats = list(row.seats.order_by("position", "call"))
