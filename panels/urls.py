@@ -15,6 +15,7 @@ from panels.api.later import Unknown
 from panels.api.models import Model, Models
 from panels.api.onboard import Batch, BatchCancel, Onboard
 from panels.api.panels import Panel, Panels
+from panels.api.probes import Estimates, Probes
 from panels.api.quotas import Quotas
 from panels.api.schedules import Schedule, ScheduleRun, Schedules
 from panels.api.schema import Schema
@@ -33,6 +34,8 @@ urlpatterns: list[URLPattern] = [
     path("collections/<path:name>", Collection.as_view()),
     path("models", Models.as_view()),
     path("models/<path:alias>", Model.as_view()),
+    path("probes", Probes.as_view()),
+    path("probes/estimate", Estimates.as_view()),
     path("endpoints", Endpoints.as_view()),
     path("endpoints/<path:name>", Endpoint.as_view()),
     path("keys", Keys.as_view()),
