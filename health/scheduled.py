@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from catalog import reading
+from catalog import candidates, reading
 from health import drift, errands, jobs, onboarding_stages, probes, retention, schedule_clock, schedules
 from health.estimates import estimate
 from health.onboarding import ERRAND as ONBOARD
@@ -30,6 +30,13 @@ def run_suite(slot: datetime, now: datetime) -> Mapping[str, Any]:
     return suite["run"](slot, now)
 
 
+def read_catalogs(slot: datetime, now: datetime) -> Mapping[str, Any]:
+    """Reads the public catalogs, then what each endpoint lists; an endpoint that does not answer is told of and keeps its last list."""
+    report = reading.run(now)
+    lists = candidates.refresh_many()
+    return {**report, "lists": {one.endpoint: {"models": len(one.models), "hub": one.hub, "error": one.error} for one in lists}}
+
+
 def register() -> None:
     """Registers all of it, in the app's `ready`."""
     errands.register(ERRAND, schedule_clock.do, schedule_clock.gave_up)
@@ -38,10 +45,10 @@ def register() -> None:
     jobs.register("errands", 86_400, errands.forget)
     schedules.register(
         "catalog",
-        lambda slot, now: reading.run(now),
+        read_catalogs,
         "20 5 * * *",
         True,
-        "Reads the public catalogs for facts, prices and new models. Calls no model, costs nothing.",
+        "Reads the public catalogs for facts, prices and new models, and what endpoints list. Calls no model, costs nothing.",
     )
     schedules.register(
         "probe",

@@ -130,3 +130,14 @@ def test_what_was_just_listed_is_added_without_asking_again(there: Endpoint, pag
     assert Model.objects.get(alias="a").listed_facts == {"context_window": 8192}
     with pytest.raises(UnknownEndpoint):
         candidates.add("nobody", ["a"], "admin")
+
+
+def test_the_catalog_schedule_asks_endpoints_too(there: Endpoint) -> None:
+    from django.utils import timezone
+
+    from health.scheduled import read_catalogs
+
+    Endpoint.objects.create(name="dead", kind="openai", base_url="http://127.0.0.1:9/v1")
+    report = read_catalogs(timezone.now(), timezone.now())
+    assert report["lists"]["groq-eu"] == {"models": 2, "hub": "", "error": ""}
+    assert "connection refused" in report["lists"]["dead"]["error"]
