@@ -106,28 +106,6 @@ def seed(count: int, now: datetime) -> None:
         cursor.execute("ANALYZE")
 
 
-def sum_up() -> None:
-    """Fills the totals in two statements: what `rollups.rebuild` does day by day for a server that goes on."""
-    from django.db import connection
-
-    from health.rollups import DAY_KEY, GOOD, MEASURES, MONTH_KEY, NAMES, TOKENS
-
-    is_postgresql = connection.vendor == "postgresql"
-    day = "(started_at AT TIME ZONE 'UTC')::date" if is_postgresql else "substr(started_at, 1, 10)"
-    month = "to_char(day, 'YYYY-MM')" if is_postgresql else "substr(day, 1, 7)"
-    names = ", ".join("coalesce(key_id, 0)" if name == "key_id" else name for name in NAMES)
-    failed = f"sum(CASE WHEN status IN {GOOD} THEN 0 ELSE 1 END)"
-    sums = f"count(*), {failed}, sum(CASE WHEN estimated THEN 1 ELSE 0 END), sum(CASE WHEN cost_pusd IS NULL THEN 1 ELSE 0 END)"
-    sums += "".join(f", sum({name})" for name in (*TOKENS, "latency_ms")) + ", coalesce(sum(cost_pusd), 0)"
-    added = ", ".join(f"sum({name})" for name in MEASURES)
-    with connection.cursor() as cursor:
-        into = f"INSERT INTO health_daytotal ({', '.join((*DAY_KEY, *MEASURES))})"
-        cursor.execute(f"{into} SELECT {day}, status, {names}, {sums} FROM health_attempt GROUP BY {day}, status, {names}")
-        into = f"INSERT INTO health_monthtotal ({', '.join((*MONTH_KEY, *MEASURES))})"
-        cursor.execute(f"{into} SELECT {month}, {', '.join(NAMES)}, {added} FROM health_daytotal GROUP BY {month}, {', '.join(NAMES)}")
-        cursor.execute("ANALYZE")
-
-
 def roster() -> None:
     from catalog.models import Endpoint, Model
     from panels.models import Collection, Member
@@ -234,6 +212,8 @@ def main() -> int:
     from django.core.management import call_command
     from django.db import connection
 
+    from health import rollups
+
     now = datetime.now(UTC)
     if not given.kept:
         call_command("migrate", verbosity=0)
@@ -242,7 +222,9 @@ def main() -> int:
         seed(given.rows, now)
         seeded = time.perf_counter()
         print(f"{given.rows:,} rows in {seeded - began:.0f} s", flush=True)
-        sum_up()
+        rollups.rebuild()
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
         print(f"summed in {time.perf_counter() - seeded:.0f} s", flush=True)
     api, pages = doors()
     slow = 0

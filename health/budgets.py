@@ -17,7 +17,6 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Sum
 from django.utils import timezone
 
 from access import budgets
@@ -26,13 +25,13 @@ from health.alerts import line_of, raise_alert
 from health.costs import pusd, usd_text
 from health.limits import QUARTER_HOUR_MS, Meter, calendar, decode, encode
 from health.models import Meter as MeterRow
-from health.models import MonthTotal, Permit
+from health.models import PartTotal, Permit
 from health.reserve import PUSD, Denied
 
 # A meter's name has 120 characters.
 LONGEST_NAME, KEPT_OF_NAME = 90, 60
-COLUMNS = {"owner": "judge", "team": "team", "collection": "collection", "key": "key_id"}
-Spent = Mapping[tuple[str, str | int], int]
+PARTS = {"owner": "judge", "team": "team", "collection": "collection", "key": "key_id"}
+Spent = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +82,15 @@ def said(limits: Iterable[Limit], has_key_budget: bool) -> str:
 # ------------------------------------------------------------------ what was spent
 
 
-def spent_in(month: str) -> dict[tuple[str, str | int], int]:
-    """Sums a month's costs by whom budgets are for: ("team", "platform"), ("key", 7). Four queries."""
-    found: dict[tuple[str, str | int], int] = {}
-    for kind, column in COLUMNS.items():
-        for name, cost in MonthTotal.objects.filter(month=month).order_by().values_list(column).annotate(cost=Sum("cost_pusd")):
-            found[kind, name] = int(cost)
-    return found
+def spent_in(month: str) -> Spent:
+    """Sums a month's costs by whom budgets are for: ("team", "platform"), ("key_id", "7"). One query."""
+    rows = PartTotal.objects.filter(grain="month", period=month, part__in=list(PARTS.values()))
+    return {(part, name): int(cost) for part, name, cost in rows.values_list("part", "name", "cost_pusd")}
 
 
-def spent_of(limit: Limit, spent: Spent) -> int:
-    return spent.get((limit.kind, limit.key_id or 0) if limit.kind == "key" else (limit.kind, limit.name), 0)
+def whom(limit: Limit) -> tuple[str, str]:
+    """How totals name whom a budget is for."""
+    return PARTS[limit.kind], str(limit.key_id) if limit.kind == "key" else limit.name
 
 
 def month_at(now: datetime) -> tuple[str, datetime]:
@@ -107,7 +104,7 @@ def held_by(meter: Meter, month: str) -> int:
 
 
 def standings(limits: Iterable[Limit], now: datetime) -> list[Standing]:
-    """Reads how budgets stand. Five queries, however many there are."""
+    """Reads how budgets stand. Two queries, however many there are."""
     month, ends = month_at(now)
     limits = list(limits)
     spent = spent_in(month) if limits else {}
@@ -115,7 +112,7 @@ def standings(limits: Iterable[Limit], now: datetime) -> list[Standing]:
     meters = {name: decode(state) for name, state in MeterRow.objects.filter(scope__in=names).values_list("scope", "state")} if names else {}
     found = []
     for limit, name in zip(limits, names, strict=True):
-        gone = spent_of(limit, spent)
+        gone = spent.get(whom(limit), 0)
         held = held_by(meters[name], month) if name in meters else 0
         found.append(Standing(limit, month, gone, max(held - gone, 0), ends))
     return found
@@ -162,10 +159,8 @@ def level(limit: Limit, now: datetime, *, also_under_way: bool = False) -> bool:
         if is_held and not also_under_way:
             return False
         meter = decode(row.state)
-        gone = MonthTotal.objects.filter(month=month, **{COLUMNS[limit.kind]: limit.key_id if limit.kind == "key" else limit.name}).aggregate(
-            cost=Sum("cost_pusd")
-        )
-        truth = int(gone["cost"] or 0)
+        part, of = whom(limit)
+        truth = int(PartTotal.objects.filter(grain="month", part=part, period=month, name=of).values_list("cost_pusd", flat=True).first() or 0)
         held = held_by(meter, month)
         if truth == held or (is_held and held > truth):
             return False

@@ -63,16 +63,8 @@ class Attempt(models.Model):
 
 
 class Total(models.Model):
-    """Calls of one kind, summed. Written with the ledger's rows, in their transaction."""
+    """Calls of one kind, summed. Written by `health.rollups` with the ledger's rows, in their transaction."""
 
-    purpose = models.CharField(max_length=16)
-    collection = models.CharField(max_length=200, blank=True)
-    judge = models.CharField(max_length=200)
-    team = models.CharField(max_length=200, blank=True)
-    key_id = models.BigIntegerField(default=0, help_text="0: no key.")
-    key_name = models.CharField(max_length=200, blank=True)
-    endpoint = models.CharField(max_length=200)
-    model = models.CharField(max_length=200)
     calls = models.BigIntegerField(default=0)
     failed = models.BigIntegerField(default=0)
     estimated = models.BigIntegerField(default=0)
@@ -90,30 +82,27 @@ class Total(models.Model):
 
 
 class DayTotal(Total):
-    """One day's calls of one kind, summed: what lists and monitors read instead of the ledger. Written by `health.rollups` with the ledger's rows."""
+    """One day's calls of one model that ended in one way: what monitors and the overview read instead of the ledger."""
 
     day = models.DateField(help_text="In BENCH_TIME_ZONE.")
     status = models.CharField(max_length=16)
+    endpoint = models.CharField(max_length=200)
+    model = models.CharField(max_length=200)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["day", "status", "model", "endpoint", "purpose", "collection", "judge", "team", "key_id", "key_name"], name="health_daytotal_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["day", "endpoint", "model", "status"], name="health_daytotal_once")]
 
 
-class MonthTotal(Total):
-    """One month's calls of one kind, summed: sums over years, and budgets, would read too many days otherwise. Written by `health.rollups`."""
+class PartTotal(Total):
+    """One day's or month's calls of one model, key, team …: what usage and budgets read. As many rows as there are names, however many calls."""
 
-    month = models.CharField(max_length=7, help_text="In BENCH_TIME_ZONE, as in 2026-11.")
+    grain = models.CharField(max_length=5, help_text="day or month.")
+    part = models.CharField(max_length=12, help_text="What `name` is the name of: model, endpoint, key, key_id, collection, purpose, judge, team.")
+    period = models.CharField(max_length=10, help_text="In BENCH_TIME_ZONE: 2026-11-29 or 2026-11.")
+    name = models.CharField(max_length=200, blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["month", "model", "endpoint", "purpose", "collection", "judge", "team", "key_id", "key_name"], name="health_monthtotal_once"
-            )
-        ]
+        constraints = [models.UniqueConstraint(fields=["grain", "part", "period", "name"], name="health_parttotal_once")]
 
 
 class ModelUse(models.Model):

@@ -1,7 +1,8 @@
-"""Sums of the ledger by day and by month, kept in the transaction that writes the rows they sum: what lists, budgets and monitors read instead of the rows.
+"""Sums of the ledger by day and month, kept in the transaction that writes the rows they sum: what lists, budgets and monitors read instead of the rows.
 
 Whatever adds a row to the ledger adds it here, whatever corrects one corrects it here, and nothing else writes here. So the sums are exact
-after any death, and they stay when retention deletes the rows.
+after any death, and they stay when retention deletes the rows. There is a sum for each name of each part (model, key, team …) by itself: to read
+one costs as many rows as there are names, whatever was called together with what.
 """
 
 from __future__ import annotations
@@ -19,64 +20,94 @@ from django.db.models.functions import Coalesce
 
 from health.database import Database, Insert
 from health.limits import QUARTER_HOUR_MS, calendar
-from health.models import Attempt, DayTotal, MonthTotal
+from health.models import Attempt, DayTotal, PartTotal
 
 # Calls that ended in one of these did what was asked of them.
 GOOD = ("ok", "truncated", "cancelled")
 TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-NAMES = ("model", "endpoint", "purpose", "collection", "judge", "team", "key_id", "key_name")
 MEASURES = ("calls", "failed", "estimated", "unpriced", *TOKENS, "latency_ms", "cost_pusd")
-DAY_KEY = ("day", "status", *NAMES)
-MONTH_KEY = ("month", *NAMES)
+# What calls are summed by, and the ledger's column.
+PARTS = {
+    "model": "model",
+    "endpoint": "endpoint",
+    "key": "key_name",
+    "key_id": "key_id",
+    "collection": "collection",
+    "purpose": "purpose",
+    "judge": "judge",
+    "team": "team",
+}
+DAY_KEY = ("day", "endpoint", "model", "status")
+PART_KEY = ("grain", "part", "period", "name")
+# A kind of call: its day, its end, and its name of each part.
+KIND = ("status", *PARTS.values())
 
 Row = Mapping[str, Any]
-names_of = itemgetter("status", *NAMES)
+Key = tuple[Any, ...]
+Sums = dict[Key, Sequence[int]]
+kind_of = itemgetter(*KIND)
 tokens_of = itemgetter(*TOKENS)
 
 
 def adding(table: str, key: Sequence[str]) -> Insert:
     """An insert that adds to what is there."""
-    kinds = {"day": "date", "key_id": "bigint"}
-    columns = {**{name: kinds.get(name, "text") for name in key}, **dict.fromkeys(MEASURES, "bigint")}
+    columns = {**{name: "date" if name == "day" else "text" for name in key}, **dict.fromkeys(MEASURES, "bigint")}
     added = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in MEASURES)
     return Insert(table, columns, f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {added}")
 
 
 PUT_DAY = adding("health_daytotal", DAY_KEY)
-PUT_MONTH = adding("health_monthtotal", MONTH_KEY)
+PUT_PART = adding("health_parttotal", PART_KEY)
 
 
 def put(db: Database, new: Sequence[Row], corrected: Sequence[tuple[Row, Row]] = ()) -> None:
     """Adds rows that are new, and puts corrected ones in the place of what they were: one statement for each table, rows in key order."""
-    days: dict[tuple[Any, ...], list[int]] = {}
+    kinds: dict[Key, list[int]] = {}
     for row in new:
-        enter(days, row, 1)
+        enter(kinds, row, 1)
     for before, after in corrected:
-        enter(days, before, -1)
-        enter(days, after, 1)
-    months: dict[tuple[Any, ...], list[int]] = {}
-    for (day, _, *names), sums in days.items():
-        key = (day[:7], *names)
-        months[key] = [a + b for a, b in zip(held, sums, strict=True)] if (held := months.get(key)) else sums
+        enter(kinds, before, -1)
+        enter(kinds, after, 1)
+    days, parts = spread(kinds)
     db.put(PUT_DAY, [(*key, *days[key]) for key in sorted(days)])
-    db.put(PUT_MONTH, [(*key, *months[key]) for key in sorted(months)])
+    db.put(PUT_PART, [(*key, *parts[key]) for key in sorted(parts)])
 
 
-def enter(days: dict[tuple[Any, ...], list[int]], row: Row, sign: int) -> None:
-    """Adds one row to the sums of its day, or takes it out."""
-    status, model, endpoint, purpose, collection, judge, team, key_id, key_name = names_of(row)
+def enter(kinds: dict[Key, list[int]], row: Row, sign: int) -> None:
+    """Adds one row to the sums of its kind, or takes it out."""
     at = row["started_at"]
     started = at if isinstance(at, datetime) else datetime.fromisoformat(at)
-    day = calendar(settings.BENCH_TIME_ZONE, int(started.timestamp() * 1000) // QUARTER_HOUR_MS).day
-    key = (day, status, model, endpoint, purpose, collection, judge, team, key_id or 0, key_name)
+    key = (calendar(settings.BENCH_TIME_ZONE, int(started.timestamp() * 1000) // QUARTER_HOUR_MS).day, *kind_of(row))
     cost = row["cost_pusd"]
-    one = (1, status not in GOOD, row["estimated"], cost is None, *tokens_of(row), row["latency_ms"], cost or 0)
-    held = days.get(key)
+    one = (1, row["status"] not in GOOD, row["estimated"], cost is None, *tokens_of(row), row["latency_ms"], cost or 0)
+    held = kinds.get(key)
     if held is None:
-        days[key] = [sign * int(value) for value in one]
+        kinds[key] = [sign * int(value) for value in one]
     else:
         for place, value in enumerate(one):
             held[place] += sign * value
+
+
+def spread(kinds: Mapping[Key, Sequence[int]]) -> tuple[Sums, Sums]:
+    """Sums kinds of calls by day and model, and by each name of each part."""
+    days: Sums = {}
+    parts: Sums = {}
+    for (day, status, *names), sums in kinds.items():
+        add(days, (day, names[1], names[0], status), sums)
+        month = day[:7]
+        for part, name in zip(PARTS, names, strict=True):
+            if part == "key_id":
+                if not name:
+                    continue
+                name = str(name)
+            add(parts, ("day", part, day, name), sums)
+            add(parts, ("month", part, month, name), sums)
+    return days, parts
+
+
+def add(found: Sums, key: Key, sums: Sequence[int]) -> None:
+    held = found.get(key)
+    found[key] = sums if held is None else [a + b for a, b in zip(held, sums, strict=True)]
 
 
 # ------------------------------------------------------------------ made anew
@@ -97,7 +128,7 @@ def rebuild(since: date | None = None) -> int:
     months = set()
     while day <= last:
         if sum_day(day, zone):
-            months.add(day.replace(day=1))
+            months.add(f"{day:%Y-%m}")
             count += 1
         day += timedelta(days=1)
     for month in sorted(months):
@@ -109,7 +140,7 @@ def rebuild_day(day: date, zone: ZoneInfo) -> bool:
     """Sums one day and its month anew; tells whether its sums were written."""
     with transaction.atomic():
         if written := sum_day(day, zone):
-            sum_month(day.replace(day=1))
+            sum_month(f"{day:%Y-%m}")
     return written
 
 
@@ -117,7 +148,7 @@ def alone() -> None:
     """Lets others' commits wait until this transaction ends, or a row that comes meanwhile would be in neither the old sums nor the new ones."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute("LOCK TABLE health_attempt, health_daytotal, health_monthtotal IN SHARE ROW EXCLUSIVE MODE")
+            cursor.execute("LOCK TABLE health_attempt, health_daytotal, health_parttotal IN SHARE ROW EXCLUSIVE MODE")
 
 
 def sum_day(day: date, zone: ZoneInfo) -> bool:
@@ -130,23 +161,28 @@ def sum_day(day: date, zone: ZoneInfo) -> bool:
         if attempts.count() < (held.aggregate(calls=Sum("calls"))["calls"] or 0):
             return False
         held.delete()
-        rows = attempts.order_by().values("status", *NAMES).annotate(**sums_of_attempts())
-        found = [DayTotal(day=day, **{**row, "key_id": row["key_id"] or 0, **whole(row)}) for row in rename(rows)]
-        # Rows whose key is 0 and those without one are the same here.
-        DayTotal.objects.bulk_create(merged(found), batch_size=500)
+        PartTotal.objects.filter(grain="day", period=f"{day}").delete()
+        rows = attempts.order_by().values(*KIND).annotate(**sums_of_attempts())
+        days, parts = spread({(f"{day}", *kind_of(row)): [int(row[f"sum_{name}"]) for name in MEASURES] for row in rows})
+        DayTotal.objects.bulk_create([DayTotal(**dict(zip((*DAY_KEY, *MEASURES), (*key, *sums), strict=True))) for key, sums in days.items()], batch_size=500)
+        PartTotal.objects.bulk_create(
+            [PartTotal(**dict(zip((*PART_KEY, *MEASURES), (*key, *sums), strict=True))) for key, sums in parts.items() if key[0] == "day"], batch_size=500
+        )
     return True
 
 
-def sum_month(first: date) -> None:
+def sum_month(month: str) -> None:
     """Sums one month's days."""
-    month, following = f"{first:%Y-%m}", (first + timedelta(days=32)).replace(day=1)
     with transaction.atomic():
         alone()
-        MonthTotal.objects.filter(month=month).delete()
-        totals = DayTotal.objects.filter(day__gte=first, day__lt=following).order_by().values(*NAMES)
-        summed = totals.annotate(**{f"sum_{name}": Sum(name) for name in MEASURES})
-        MonthTotal.objects.bulk_create(
-            [MonthTotal(month=month, **{name: row[name] for name in NAMES}, **{name: int(row[f"sum_{name}"]) for name in MEASURES}) for row in summed],
+        PartTotal.objects.filter(grain="month", period=month).delete()
+        days = PartTotal.objects.filter(grain="day", period__gte=f"{month}-01", period__lte=f"{month}-31").order_by().values("part", "name")
+        summed: Any = days.annotate(**{f"sum_{name}": Sum(name) for name in MEASURES})
+        PartTotal.objects.bulk_create(
+            [
+                PartTotal(grain="month", period=month, part=row["part"], name=row["name"], **{name: int(row[f"sum_{name}"]) for name in MEASURES})
+                for row in summed
+            ],
             batch_size=500,
         )
 
@@ -160,24 +196,3 @@ def sums_of_attempts() -> dict[str, Any]:
         "sum_cost_pusd": Coalesce(Sum("cost_pusd"), Value(0)),
         **{f"sum_{name}": Sum(name) for name in (*TOKENS, "latency_ms")},
     }
-
-
-def rename(rows: Any) -> list[dict[str, Any]]:
-    return [{name.removeprefix("sum_"): value for name, value in row.items()} for row in rows]
-
-
-def whole(row: Mapping[str, Any]) -> dict[str, int]:
-    return {name: int(row[name]) for name in MEASURES}  # PostgreSQL sums bigints as decimals
-
-
-def merged(found: Sequence[DayTotal]) -> list[DayTotal]:
-    """Makes one of what has the same key."""
-    by_key: dict[tuple[Any, ...], DayTotal] = {}
-    for total in found:
-        key = tuple(getattr(total, name) for name in DAY_KEY)
-        if (other := by_key.get(key)) is None:
-            by_key[key] = total
-        else:
-            for name in MEASURES:
-                setattr(other, name, getattr(other, name) + getattr(total, name))
-    return list(by_key.values())

@@ -5,25 +5,25 @@ Read from the totals that `health.rollups` keeps, so that a million calls cost n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from django.db.models import Max, Min, QuerySet, Sum
-from django.db.models.functions import TruncMonth
+from django.db.models.functions import Substr
 
 from access.pages import Page, read_token, sliced
 from health.history import rows
 from health.lines import Row
-from health.models import Attempt, DayTotal, MonthTotal
+from health.models import Attempt, PartTotal
 from health.rollups import MEASURES
 
-# What sums are asked by, and the column.
+# What sums are asked by, and the part of the totals.
 BY = {
     "model": "model",
     "endpoint": "endpoint",
-    "key": "key_name",
+    "key": "key",
     "collection": "collection",
     "purpose": "purpose",
     "judge": "judge",
@@ -62,55 +62,42 @@ def each(by: str, group: str = "month", since: date | None = None, until: date |
 
     Shape: from `since` up to, not including, `until`. Errors: KeyError for a `by` that is none of BY.
     """
-    column = BY[by]
-    if group == "month":
-        yield from months(column, since, until)
+    rows = PartTotal.objects.filter(part=BY[by], calls__gt=0)
+    if group == "month" and (since is None or since.day == 1) and (until is None or until.day == 1):
+        months = within(rows.filter(grain="month"), f"{since:%Y-%m}" if since else "", f"{until:%Y-%m}" if until else "")
+        for row in months.order_by("-period", "name").values("period", "name", *MEASURES).iterator():
+            yield sums_of(row)
         return
-    ends = DayTotal.objects.aggregate(first=Min("day"), last=Max("day"))
+    days = within(rows.filter(grain="day"), f"{since}" if since else "", f"{until}" if until else "")
+    if group == "month":
+        grouped = days.order_by().annotate(of=Substr("period", 1, 7)).values("of", "name").annotate(**{f"of_{name}": Sum(name) for name in MEASURES})
+        for row in grouped.order_by("-of", "name"):
+            yield sums_of({name.removeprefix("of_"): value for name, value in row.items()} | {"period": row["of"]})
+        return
+    ends = days.aggregate(first=Min("period"), last=Max("period"))
     if ends["first"] is None:
         return
-    first = max(ends["first"], since) if since else ends["first"]
-    end = min(ends["last"] + timedelta(days=1), until) if until else ends["last"] + timedelta(days=1)
+    first, end = date.fromisoformat(ends["first"]), date.fromisoformat(ends["last"]) + timedelta(days=1)
     while end > first:
         start = max(end - timedelta(days=STRETCH), first)
-        found = DayTotal.objects.filter(day__gte=start, day__lt=end)
-        for row in summed(found, "day", column):
-            yield sums_of(f"{row['day']:%Y-%m-%d}", row[column], row)
+        for row in within(days, f"{start}", f"{end}").order_by("-period", "name").values("period", "name", *MEASURES):
+            yield sums_of(row)
         end = start
 
 
-def months(column: str, since: date | None, until: date | None) -> Iterator[Sums]:
-    if (since is None or since.day == 1) and (until is None or until.day == 1):
-        found = MonthTotal.objects.all()
-        if since:
-            found = found.filter(month__gte=f"{since:%Y-%m}")
-        if until:
-            found = found.filter(month__lt=f"{until:%Y-%m}")
-        for row in summed(found, "month", column):
-            yield sums_of(row["month"], row[column], row)
-        return
-    days = DayTotal.objects.all()
+def within(rows: QuerySet[PartTotal], since: str, until: str) -> QuerySet[PartTotal]:
     if since:
-        days = days.filter(day__gte=since)
-    if until:
-        days = days.filter(day__lt=until)
-    for row in summed(days.annotate(of_month=TruncMonth("day")), "of_month", column):
-        yield sums_of(f"{row['of_month']:%Y-%m}", row[column], row)
+        rows = rows.filter(period__gte=since)
+    return rows.filter(period__lt=until) if until else rows
 
 
-def summed(found: QuerySet[Any], period: str, column: str) -> Iterable[dict[str, Any]]:
-    grouped = found.order_by().values(period, column).annotate(**{f"sum_{name}": Sum(name) for name in MEASURES})
-    ordered: Iterable[dict[str, Any]] = grouped.filter(sum_calls__gt=0).order_by(f"-{period}", column)
-    return ordered
-
-
-def sums_of(period: str, name: str, row: dict[str, Any]) -> Sums:
+def sums_of(row: Mapping[str, Any]) -> Sums:
     def of(measure: str) -> int:
-        return int(row[f"sum_{measure}"])  # PostgreSQL sums bigints as decimals
+        return int(row[measure])  # PostgreSQL sums bigints as decimals
 
     return Sums(
-        period=period,
-        name=name,
+        period=row["period"],
+        name=row["name"],
         calls=of("calls"),
         failed=of("failed"),
         input_tokens=of("input_tokens"),

@@ -74,7 +74,10 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[misc, type-arg]
         ("Dates", {"fields": (("last_seen", "joined"),)}),
     )
     add_fieldsets = (
-        (None, {"fields": ("username", "role", "team", "is_active"), "description": "They sign in with a link that you make on their page next; it works once."}),
+        (
+            None,
+            {"fields": ("username", "role", "team", "is_active"), "description": "They sign in with a link that you make on their page next; it works once."},
+        ),
         ("Person", {"fields": (("first_name", "last_name"), "email")}),
     )
 

@@ -20,7 +20,7 @@ from django.db import connection
 from access.ids import new_id
 from health import ledger, rollups
 from health.limits import Caps, decode, used
-from health.models import Attempt, DayTotal, Meter, MonthTotal
+from health.models import Attempt, DayTotal, Meter, PartTotal
 from health.outbox import Outbox
 from health.reserve import Ask, Hold
 from health.writer import Writer
@@ -114,19 +114,30 @@ def held(meter: str, window: str) -> int:
 def assert_sums_are_those_of_the_ledger() -> None:
     """Sums every row of the ledger in Python, and finds the same in both tables of totals."""
     days: dict[tuple[Any, ...], list[int]] = {}
-    months: dict[tuple[Any, ...], list[int]] = {}
+    parts: dict[tuple[Any, ...], list[int]] = {}
     zone = ZoneInfo(settings.BENCH_TIME_ZONE)
     for a in Attempt.objects.all():
-        names = (a.model, a.endpoint, a.purpose, a.collection, a.judge, a.team, a.key_id or 0, a.key_name)
         tokens = (a.input_tokens, a.output_tokens, a.cache_read_tokens, a.cache_write_tokens, a.reasoning_tokens)
         failed = a.status not in ("ok", "truncated", "cancelled")
         one = (1, int(failed), int(a.estimated), int(a.cost_pusd is None), *tokens, a.latency_ms, a.cost_pusd or 0)
         day = a.started_at.astimezone(zone).date()
-        for sums, key in ((days, (day, a.status, *names)), (months, (f"{day:%Y-%m}", *names))):
+        names = {
+            "model": a.model,
+            "endpoint": a.endpoint,
+            "key": a.key_name,
+            "collection": a.collection,
+            "purpose": a.purpose,
+            "judge": a.judge,
+            "team": a.team,
+        }
+        if a.key_id:
+            names["key_id"] = str(a.key_id)
+        keys = [(grain, part, period, name) for part, name in names.items() for grain, period in (("day", f"{day}"), ("month", f"{day:%Y-%m}"))]
+        for sums, key in ((days, (day, a.endpoint, a.model, a.status)), *((parts, key) for key in keys)):
             held = sums.setdefault(key, [0] * len(one))
             held[:] = [x + y for x, y in zip(held, one, strict=True)]
-    for sums, table, key in ((days, DayTotal, rollups.DAY_KEY), (months, MonthTotal, rollups.MONTH_KEY)):
-        kept = {row[: len(key)]: list(row[len(key) :]) for row in table.objects.values_list(*key, *rollups.MEASURES)}
+    for sums, table, named in ((days, DayTotal, rollups.DAY_KEY), (parts, PartTotal, rollups.PART_KEY)):
+        kept = {row[: len(named)]: list(row[len(named) :]) for row in table.objects.values_list(*named, *rollups.MEASURES)}
         assert {name: held for name, held in kept.items() if any(held)} == sums
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health import ledger, rollups
-from health.models import Attempt, DayTotal, MonthTotal
+from health.models import Attempt, DayTotal, PartTotal
 from tests.health.conftest import assert_sums_are_those_of_the_ledger, row
 
 pytestmark = pytest.mark.usefixtures("tables")
@@ -34,7 +34,7 @@ rows = st.fixed_dictionaries(
 
 @given(batches=st.lists(st.lists(rows, max_size=6), max_size=6))
 def test_sums_are_those_of_the_rows_whatever_comes_twice_or_late(tmp_path_factory: pytest.TempPathFactory, batches: list[list[dict[str, Any]]]) -> None:
-    for table in (Attempt, DayTotal, MonthTotal):
+    for table in (Attempt, DayTotal, PartTotal):
         table.objects.all().delete()
     folder = tmp_path_factory.mktemp("outbox")
     for batch in batches:
@@ -47,7 +47,7 @@ def test_an_end_that_comes_after_a_loss_counts_as_one_call_with_its_own_cost(fol
     ledger.commit([{"attempts": [lost]}], folder)
     ledger.commit([{"attempts": [row("a", cost_pusd=5, started_at=(NOON + timedelta(days=30)).isoformat())]}], folder)
     assert_sums_are_those_of_the_ledger()
-    assert {m.month: (m.calls, m.cost_pusd) for m in MonthTotal.objects.all()} == {"2026-03": (0, 0), "2026-04": (1, 5)}
+    assert {m.period: (m.calls, m.cost_pusd) for m in PartTotal.objects.filter(grain="month", part="model")} == {"2026-03": (0, 0), "2026-04": (1, 5)}
 
 
 def test_a_days_end_is_that_of_the_time_zone(folder: Path, settings: Any) -> None:
@@ -59,14 +59,14 @@ def test_a_days_end_is_that_of_the_time_zone(folder: Path, settings: Any) -> Non
 
 def test_one_statement_adds_a_batch_of_one_kind(folder: Path) -> None:
     ledger.commit([{"attempts": [row(started_at=NOON.isoformat()) for _ in range(300)]}], folder)
-    assert DayTotal.objects.get().calls == MonthTotal.objects.get().calls == 300
+    assert DayTotal.objects.get().calls == PartTotal.objects.get(grain="month", part="model").calls == 300
 
 
 def test_sums_are_made_anew_from_the_rows(folder: Path) -> None:
     times = [NOON + timedelta(days=days, hours=days) for days in range(0, 45, 3)]
     ledger.commit([{"attempts": [row(started_at=at.isoformat(), key_id=key) for at in times for key in (None, 0, 7)]}], folder)
     DayTotal.objects.update(calls=1, cost_pusd=3)
-    MonthTotal.objects.all().delete()
+    PartTotal.objects.all().delete()
     assert rollups.rebuild() == 45  # from the first day to the last
     assert_sums_are_those_of_the_ledger()
 
@@ -75,4 +75,4 @@ def test_a_day_whose_rows_retention_took_keeps_its_sums(folder: Path) -> None:
     ledger.commit([{"attempts": [row("a", started_at=NOON.isoformat()), row("b", started_at=NOON.isoformat())]}], folder)
     Attempt.objects.filter(pk="a").delete()
     assert rollups.rebuild() == 0
-    assert DayTotal.objects.get().calls == MonthTotal.objects.get().calls == 2
+    assert DayTotal.objects.get().calls == PartTotal.objects.get(grain="month", part="team").calls == 2
