@@ -22,7 +22,7 @@ ACTOR = "sign-ins"
 BEFORE = timedelta(minutes=30)
 # From here on a try that failed is worth an alert.
 URGENT = timedelta(minutes=15)
-# What nothing renews is announced a day ahead.
+# What nothing renews is announced a day ahead; what lasts for hours only, in its last quarter.
 AHEAD = timedelta(days=1)
 LEASE = timedelta(minutes=2)
 FORGET = timedelta(days=1)
@@ -58,6 +58,9 @@ def cared_for(row: SignIn, now: datetime) -> Trouble | None:
         return failed(row, "The endpoint was given another key, or its key cannot be read; this sign-in does not renew it any more.", tell=False)
     kept = opened(row)
     if not kept.get("refresh"):
+        lasts = row.expires_at - (row.refreshed_at or row.started_at)
+        if row.expires_at - now > min(AHEAD, lasts / 4):
+            return None
         word = "has ended" if row.expires_at <= now else "ends"
         at = f"{row.expires_at:%d %b %Y %H:%M} UTC"
         return trouble_of(row, "over" if row.expires_at <= now else "soon", f"Its token {word} ({at}), and nothing renews it. Sign in again.")

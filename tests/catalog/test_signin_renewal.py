@@ -121,6 +121,12 @@ def test_what_nothing_renews_is_announced_a_day_ahead_and_once_more_when_it_ende
     assert not [one for one in there.asked if one.body.get("grant_type") == "refresh_token"]
 
 
+def test_what_lasts_for_hours_only_is_announced_in_its_last_quarter(there):
+    come_back(there.agree(begin("pollinations", "code").authorize_url))
+    assert renewing.refresh_due(later(hours=5.9)) == []
+    assert len(renewing.refresh_due(later(hours=6.1))) == 1
+
+
 def test_a_key_that_was_set_by_hand_is_not_replaced(there, held):
     endpoint_keys.set_key_of("huggingface", "hf-by-hand", "anna")
     assert renewing.refresh_due(NEARLY) == []
