@@ -258,3 +258,26 @@ def test_what_was_told_of_a_model_that_is_no_more_is_forgotten(folder: Path) -> 
     assert learned.forget_gone(NOW) == 0
     assert current_version() == version
     assert {row.scope for row in learned.learned()} == {f"model:{one.id}", f"endpoint:{one.endpoint.id}"}
+
+
+def test_a_limit_without_a_hint_is_waited_out_longer_each_time_and_a_success_begins_anew(fake: FakeProvider) -> None:
+    model = background(fake, *[status(429)] * 5, reply("x"), status(429))
+    waits = []
+    for _ in range(7):
+        asked = probe(model)
+        if (rest := Rest.objects.filter(scope="endpoint:here").first()) is None:
+            assert asked.reply is not None
+            continue
+        waits.append(round((rest.until - rest.since).total_seconds()))
+        assert probe(model).rest is not None  # nobody is asked meanwhile
+        Rest.objects.update(since=datetime.now(UTC) - timedelta(days=2), until=datetime.now(UTC) - timedelta(seconds=1))
+    assert waits == [120, 600, 3600, 86_400, 86_400, 120]
+    assert len(fake.calls_to("fast")) == 7
+
+
+def test_a_provider_that_says_when_again_is_believed_and_the_later_time_stays(fake: FakeProvider) -> None:
+    model = background(fake, status(429, headers={"retry-after": "3000"}), status(429, headers={"retry-after": "5"}))
+    calls.ask(model, HI, purpose="probe", judge="nobody", timeout_s=10, minds_rests=False)
+    until = Rest.objects.get().until
+    calls.ask(model, HI, purpose="probe", judge="nobody", timeout_s=10, minds_rests=False)
+    assert Rest.objects.get().until == until
