@@ -32,17 +32,19 @@ class SpeedOf(s.Serializer[Any]):
     at = s.DateTimeField()
 
 
-class ModelShown(shapes.Model):
+class Model(shapes.Model):
+    """The roster's with how it is."""
+
     health = Health()
     speed = s.DictField(child=SpeedOf(), help_text="By short and long: medians of the newest speed probes. Decides nothing.")
 
 
-class ModelWithRecord(ModelShown):
+class ModelWithRecord(Model):
     record = shapes.Record(many=True)
 
 
 class ProbeAsked(s.Serializer[Any]):
-    kind = s.ChoiceField(choices=list(KINDS), required=False, help_text="word without it; perf measures speed, drift asks a night's questions.")
+    kind = s.CharField(required=False, help_text="word (without it), perf, which measures speed, or drift, which asks a night's questions.")
     reason = s.CharField(required=False, max_length=500, help_text="For /retire and /restore, where it is needed.")
 
 
@@ -61,7 +63,7 @@ class Probe(s.Serializer[Any]):
     kind = s.CharField()
     prompt = s.CharField(help_text="Which of the fixed questions.")
     at = s.DateTimeField()
-    outcome = s.ChoiceField(choices=["ok", "failed", "unknown"])
+    outcome = s.CharField(help_text="ok, failed or unknown.")
     fault = s.CharField(help_text="model, server, connection, key, limit, request or lost; empty for ok.")
     status = s.CharField()
     http_status = s.IntegerField(allow_null=True)
@@ -85,7 +87,7 @@ class ModelEstimate(s.Serializer[Any]):
 
 
 class Estimate(s.Serializer[Any]):
-    kind = s.ChoiceField(choices=list(KINDS))
+    kind = s.CharField(help_text="word, perf or drift.")
     cost_usd = usd()
     unpriced = s.IntegerField(help_text="Models whose price is unknown; cost_usd leaves them out.")
     models = ModelEstimate(many=True)

@@ -71,13 +71,13 @@ class ModelPaths(View):
 class Models(ModelPaths):
     scopes = {"GET": ("read",)}
 
-    @shapes.described(operation_id="list_models", parameters=shapes.PAGE, responses=shapes.page_of(health_shapes.ModelShown))
+    @shapes.described(operation_id="list_models", parameters=shapes.PAGE, responses=shapes.page_of(health_shapes.Model))
     def get(self, request: Request) -> Response:
         """Lists models by alias, with status, facts and their sources, limits and what is left of them."""
         page = listing.models(*self.page_wanted())
         return Response({"data": with_health(page.data), "next": page.next})
 
-    @shapes.described(operation_id="add_model", request=shapes.ModelAsked, responses={201: health_shapes.ModelShown})
+    @shapes.described(operation_id="add_model", request=shapes.ModelAsked, responses={201: health_shapes.Model})
     def post(self, request: Request) -> Response:
         """Adds a model. Prices among its facts hold from today on."""
         body = self.body(FIELDS)
@@ -98,7 +98,7 @@ class Model(ModelPaths):
         """Shows a model, and what verdicts say of it in each collection."""
         return answer({**self.found(alias), "record": records.records_of_model(alias, timezone.now())})
 
-    @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=health_shapes.ModelShown)
+    @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=health_shapes.Model)
     def patch(self, request: Request, alias: str) -> Response:
         """Changes what is given. Facts are merged, a null takes one back that was set by hand; limits and quirks are replaced whole."""
         editing.change_model(alias, read("models", self.body(FIELDS), making=False), self.actor)
@@ -113,7 +113,7 @@ class Model(ModelPaths):
     @shapes.described(
         operation_id="move_model",
         request=health_shapes.ProbeAsked,
-        responses={200: health_shapes.ModelShown, 202: health_shapes.ProbeQueued},
+        responses={200: health_shapes.Model, 202: health_shapes.ProbeQueued},
         parameters=[shapes.ALIAS_AND_VERB],
     )
     def post(self, request: Request, alias: str) -> Response:
