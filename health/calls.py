@@ -13,17 +13,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
+
+from django.conf import settings
 
 from access.ids import new_id
 from catalog.roster import Model
 from catalog.upstream import Upstream
 from health import ledger
 from health.attempt import Attempt, Order
-from health.database import Database
+from health.database import Database, DatabaseAway
 from health.holds import FOREGROUND, call_holds, shadow_holds
 from health.learned import applied, in_force, notes
 from health.learned import rest_of as rest_of_told
+from health.outbox import Outbox
 from health.reserve import Ask, Denied
 from health.reserve import Request as Reservation
 from health.resting import Resting, line_of, line_of_success, load_rests, rest_after
@@ -109,10 +113,20 @@ def ask(
         except UpstreamError as failure:
             error = failure
         finally:
-            ledger.commit([line_after(attempt, permit, error, standing)], db=db)
+            record(line_after(attempt, permit, error, standing), db)
     finally:
         db.close()
     return Asked(attempt, reply, error)
+
+
+def record(line: dict[str, Any], db: Database) -> None:
+    """Writes down what became of a call. With the database away it goes into an outbox that nobody holds any more, for the next drain."""
+    try:
+        ledger.commit([line], db=db)
+    except DatabaseAway:
+        box = Outbox(Path(settings.OUTBOX_FOLDER), "calls")
+        box.append(line)
+        box.close()
 
 
 def rest_of(model: Model, standing: Mapping[str, Resting], now: datetime) -> Resting | None:

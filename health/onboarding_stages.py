@@ -25,7 +25,7 @@ from health.models import Attempt, Onboarding
 from health.onboarding import MODES, OPEN
 from health.probe_calls import WORD, ProbeResult
 from health.roll import answers_in_words
-from health.speed import measure
+from health.speed import QUESTIONS, measure
 
 PURPOSE = "onboard"
 # How long a model waits for a limit to pass before its onboarding is given up.
@@ -215,12 +215,13 @@ def speed(row: Onboarding, task: errands.Task) -> Stage:
         return Stage("failed", f"{row.alias} was taken off the roster meanwhile.", {})
     if not answers(model):
         return Stage("skipped", "It does not answer in words, so nothing was timed.", {})
-    done = [probe.kind for probe in probes.rows_of(task) if probe.outcome == faults.OK]
+    kinds = [question.kind for question in QUESTIONS]
+    done = [probe.kind for probe in probes.rows_of(task) if probe.outcome == faults.OK and probe.kind in kinds]
     found = measure(model, PURPOSE, row.batch.by, batch=probes.batch_of(task), done=done, stop=task.stop)
     if found.problem:
         waits_for(row, task, found.problem)
         return Stage("unknown", found.problem.message or "No time was measured.", evidence(found.problem))
-    if task.stop.is_set() and len(done) + len(found.results) < 2:
+    if task.stop.is_set() and len(done) + len(found.results) < len(kinds):
         raise errands.Later(timezone.now(), "Goes on in a moment.")
     rates = [f"{r.kind} {r.tokens_per_s:g} tokens/s" for r in found.results if r.tokens_per_s is not None]
     firsts = [f"first token after {r.ttft_ms / 1000:.2f} s" for r in found.results[:1] if r.ttft_ms is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from catalog.models import Endpoint, Model
@@ -76,6 +78,31 @@ def test_a_process_killed_at_any_stage_pays_for_none_twice(victim: Callable[...,
     sweep(timezone.now() + timedelta(hours=1))
     assert Counter(Attempt.objects.values_list("status", flat=True)) == ({"ok": 3, "lost": 1} if point.startswith("in ") else {"ok": 3})
     assert not Permit.objects.exists()
+
+
+def test_a_slice_that_ends_between_two_calls_of_a_stage_leaves_the_other_for_the_next(at: FakeProvider) -> None:
+    begin("a")
+    slow, stop, put_off = at.gate(), threading.Event(), list[Exception]()
+    at.script("a", reply("OK"), reply("short").holding(slow), reply("long"))
+
+    def work() -> None:
+        try:
+            onboarding_stages.do(errands.task_of(Errand.objects.get(), stop))
+        except errands.Later as later:
+            put_off.append(later)
+        finally:
+            connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    at.wait_for(lambda: len(at.calls_to("a")) == 2, "the short answer's call")
+    stop.set()
+    slow.open()
+    worker.join()
+    assert len(put_off) == 1
+    assert (one().state, len(at.calls_to("a")), "speed" in stages()) == ("waiting", 2, False)
+    errands.work(30)
+    assert (one().state, len(at.calls_to("a")), stages()["speed"]) == ("done", 3, "ok")
 
 
 def test_the_cost_is_the_ledgers(at: FakeProvider) -> None:
