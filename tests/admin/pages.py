@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from access.models import AuditEntry, Key, User
 from catalog.models import Endpoint, Model
-from health.models import Attempt
+from health.models import Attempt, Batch
 from panels.models import Collection, Panel, Verdict
 
 ROLES = ("viewer", "judge", "operator", "admin")
@@ -69,6 +69,8 @@ def of_rows() -> dict[str, str]:
         reverse("admin:access_user_sign_in_link", args=[user.pk]): "admin",
         reverse("admin:auth_user_password_change", args=[user.pk]): "admin",
     }
+    if batch := Batch.objects.first():
+        found[reverse("admin:health_batch_change", args=[quote(batch.pk)])] = "viewer"
     if entry := AuditEntry.objects.first():
         found[reverse("admin:access_auditentry_change", args=[entry.pk])] = "admin"
     return found

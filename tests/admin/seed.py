@@ -11,7 +11,7 @@ from access.ids import new_id
 from access.models import User
 from catalog.endpoint_keys import set_key
 from catalog.models import Endpoint, Model, Price
-from health.models import Attempt, ModelUse, Rest
+from health.models import Attempt, Batch, ModelUse, Onboarding, Rest
 from panels.models import Collection, Member, Panel, Seat
 from panels.verdicts import record_verdict
 
@@ -135,6 +135,30 @@ ANSWERS = [
 ]
 
 
+def newcomers(at: Endpoint, names: list[str]) -> None:
+    """A batch that is half-way."""
+    batch = Batch.objects.create(id="onb_seeded", endpoint=at.name, mode="full", by="operator", made_at=NOW)
+    for number, name in enumerate(names):
+        done = {
+            "register": {"outcome": "ok", "said": f"Added as {name}."},
+            "check": {"outcome": "failed" if number == 1 else "ok", "said": "It answered in 0.4 s."},
+        }
+        Onboarding.objects.create(
+            batch=batch,
+            position=number,
+            endpoint=at.name,
+            served_name=name,
+            alias=name[:200],
+            mode="full",
+            state="failed" if number == 1 else "running",
+            stage="check" if number == 1 else "speed",
+            stages_done=done,
+            log=[{"at": NOW.isoformat(), "said": f"register: added as {name}."}],
+            message=f"The model {name} does not exist." if number == 1 else "",
+            cost_pusd=1_300_000,
+        )
+
+
 def bench(count: int = 3, hostile: bool = False) -> None:
     """A whole bench of so many models. With 0 there is nothing but people."""
     people()
@@ -166,6 +190,7 @@ def bench(count: int = 3, hostile: bool = False) -> None:
         Rest.objects.create(
             scope=f"model:{models[1].alias}", until=datetime.now(UTC) + timedelta(minutes=9), reason="429, asked to wait 600 s", since=datetime.now(UTC)
         )
+    newcomers(local, HOSTILE[:3] if hostile else ["vendor/one", "vendor/two"])
     core = collection("core", models[: min(len(models), 5)], models[:1], description="Adversarial review of changes before they are merged")
     many = collection(
         HOSTILE[0][:60] if hostile else "design", models[: min(len(models), 12)], description=HOSTILE[1] if hostile else "Open questions of design", quorum=2

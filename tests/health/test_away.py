@@ -11,10 +11,11 @@ import pytest
 import pytest_asyncio
 from django.db import connection
 
-from health import database
+from health import calls, database
 from health.models import Attempt, ModelUse, Permit
 from health.outbox import Outbox, drain_dead, read_uncommitted
 from health.reserve import Reserved
+from health.sweep import drain
 from health.writer import DatabaseAway, Writer
 from tests.health.conftest import ask, held, hold, looked, row
 from tests.health.outage import Cable, Lock
@@ -180,3 +181,15 @@ async def test_a_transaction_that_lost_a_deadlock_is_tried_again(writer: Writer,
         del ledger.registered["loses"]
     assert len(tries) == 2
     assert await looked(Attempt.objects.count) == 1
+
+
+def test_a_background_calls_row_waits_in_an_outbox_for_the_database(outage: Cable | Lock, folder: Path, settings: Any) -> None:
+    settings.OUTBOX_FOLDER = folder
+    outage.begin()
+    calls.record({"attempts": [row("att-1")]}, database.Database())
+    outage.end()
+    assert not Attempt.objects.exists()
+    drain(folder=folder)
+    drain(folder=folder)
+    assert list(Attempt.objects.values_list("pk", "status")) == [("att-1", "ok")]
+    assert not list(folder.glob("*.jsonl"))
