@@ -77,7 +77,7 @@ class BudgetForm(forms.ModelForm):  # type: ignore[type-arg]
                 cleaned["name"] = fields.name("name", cleaned["name"])
             except fields.FieldError as error:
                 self.add_error("name", f"It {error.message}")
-            if Budget.objects.filter(kind=cleaned.get("kind"), name=cleaned["name"]).exists():
+            if (str(cleaned.get("kind")), cleaned["name"]) in budgets.load().by_name:
                 self.add_error("name", "It has a budget already. Change that one.")
         return cleaned
 
@@ -170,7 +170,7 @@ class BudgetAdmin(AuditedAdmin):
             budgets.change(obj.kind, obj.name, given, actor(request))
         else:
             made = budgets.make(given, actor(request))
-            obj.pk = Budget.objects.get(kind=made.kind, name=made.name).pk
+            obj.pk = budgets.row_of(made.kind, made.name).pk
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """A budget has nothing related, and `access.budgets` has told the audit trail."""
