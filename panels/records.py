@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+from django.db import connection
 from django.db.models import Count, Q
 
 from access import preferences
@@ -102,6 +103,13 @@ class Share:
         self.yes = self.of = self.counted_yes = self.counted = 0.0
 
     def add(self, said: Sequence[bool], weights: Sequence[float]) -> None:
+        if len(said) == 1:  # as nearly all are
+            self.of += weights[0]
+            self.counted += 1
+            if said[0]:
+                self.yes += weights[0]
+                self.counted_yes += 1
+            return
         share = 1.0 / len(said)
         self.yes += sum(w for yes, w in zip(said, weights, strict=True) if yes) * share
         self.of += sum(weights) * share
@@ -146,18 +154,27 @@ def _judged(now: datetime, **of: str) -> Iterable[Judged]:
 # ------------------------------------------------------------------ read for a pick
 
 
+# Each verdict is its share of its call, and verdicts of one age are one row: a collection with many of them is summed where they are.
+USEFULNESS = (
+    "SELECT model, days, SUM(CASE WHEN useful THEN 1.0 / judges ELSE 0.0 END), SUM(1.0 / judges) FROM (SELECT model, useful, {days} AS days,"
+    " COUNT(*) OVER (PARTITION BY call) AS judges FROM panels_verdict WHERE collection = %s AND current AND useful IS NOT NULL AND at > %s) v"
+    " GROUP BY model, days"
+)
+DAYS = {"sqlite": "CAST(julianday(%s) - julianday(at) + 0.000001 AS INTEGER)", "postgresql": "CAST(FLOOR(EXTRACT(EPOCH FROM %s - at) / 86400) AS INTEGER)"}
+
+
 def usefulness(collection: str, now: datetime, half_life: float) -> dict[str, tuple[float, float]]:
-    """Reads by alias what the useful answers and all answers of a collection weigh, those that nobody called either way left out."""
-    verdicts = Verdict.objects.filter(current=True, collection=collection, useful__isnull=False)
-    if half_life:
-        verdicts = verdicts.filter(at__gt=now - timedelta(days=FORGOTTEN_AFTER * half_life))
-    by_call: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
-    for model, call, useful, at in verdicts.order_by("id").values_list("model", "call", "useful", "at").iterator(chunk_size=5000):
-        by_call[model, call].append((bool(useful), weight_of(at, now, half_life)))
-    shares: dict[str, Share] = defaultdict(Share)
-    for (model, _), words in by_call.items():
-        shares[model].add([said for said, _ in words], [weighs for _, weighs in words])
-    return {model: (share.yes, share.of) for model, share in shares.items()}
+    """Reads by alias what the useful answers and all answers of a collection weigh, those that nobody called either way left out. One query."""
+    since = now - timedelta(days=FORGOTTEN_AFTER * half_life) if half_life else datetime(1970, 1, 1, tzinfo=UTC)
+    found: dict[str, tuple[float, float]] = {}
+    with connection.cursor() as cursor:
+        adapted = [connection.ops.adapt_datetimefield_value(at) for at in (now, since)]
+        cursor.execute(USEFULNESS.format(days=DAYS[connection.vendor]), [adapted[0], collection, adapted[1]])
+        for model, days, yes, of in cursor.fetchall():
+            weight = 0.5 ** (days / half_life) if half_life and days > 0 else 1.0
+            before = found.get(model, (0.0, 0.0))
+            found[model] = before[0] + weight * float(yes), before[1] + weight * float(of)
+    return found
 
 
 def elsewhere(collection: str, aliases: Sequence[str], now: datetime, half_life: float) -> dict[str, Word]:

@@ -18,7 +18,7 @@ from panels.records import Record
 from panels.suggestions import Suggestion
 
 # What is compared: the latest judged calls. Older ones tell of models as they were.
-MOST_CALLS = 20_000
+MOST_CALLS = 5_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def test_beliefs_are_verdicts_here_over_what_is_known_from_elsewhere(monkeypatch
     records.register_scores(suite)
     assert not evidence.read_beliefs("core", ["mercury", "venus", "mars"], NOW).of, "before any verdict in the collection the order given decides"
     verdict("mercury", False)
-    DayTotal.objects.create(day=NOW.date(), model="mercury", endpoint="e", purpose="panel", judge="ada", status="ok", calls=40, failed=0)
+    DayTotal.objects.create(day=NOW.date(), model="mercury", endpoint="e", status="ok", calls=40, failed=0)
     found = evidence.read_beliefs("core", ["mercury", "venus", "mars"], NOW).of
     assert {alias: (b.a, b.b) for alias, b in found.items()} == {"mercury": (1.5, 2), "venus": (2, 1), "mars": (4, 1)}
     assert asked == [("core", ["mercury", "venus", "mars"])]
@@ -127,7 +127,7 @@ def test_beliefs_are_verdicts_here_over_what_is_known_from_elsewhere(monkeypatch
 @pytest.mark.django_db
 def test_health_is_read_from_the_days_totals() -> None:
     for day, calls, failed in ((date(2026, 11, 1), 100, 100), (date(2026, 11, 28), 10, 1), (date(2026, 11, 29), 10, 4)):
-        DayTotal.objects.create(day=day, model="mercury", endpoint="e", purpose="panel", judge="ada", status="ok", calls=calls, failed=failed)
+        DayTotal.objects.create(day=day, model="mercury", endpoint="e", status="ok", calls=calls, failed=failed)
     assert answered_since(["mercury", "venus"], date(2026, 11, 20)) == {"mercury": (15, 20)}
 
 
