@@ -98,16 +98,18 @@ def keep(row: Endpoint, found: Found | str) -> Kept:
     """Writes down how a try went. An endpoint that was deleted meanwhile is told of, not kept."""
     now = timezone.now()
     with transaction.atomic():
-        listing = Listing.objects.select_for_update().filter(endpoint_id=row.pk).first() or Listing(endpoint_id=row.pk)
+        # Whoever keeps the same endpoint's list at the same time waits here.
+        is_there = Endpoint.objects.select_for_update().filter(pk=row.pk).first() is not None
+        listing = Listing.objects.filter(endpoint_id=row.pk).first() or Listing(endpoint_id=row.pk)
         listing.tried_at = now
         if isinstance(found, str):
             listing.error = found[:ERROR_LENGTH]
         else:
             listing.error, listing.hub, listing.is_whole, listing.listed_at = "", found.hub, found.is_whole, now
             listing.served = [{"name": one.served_name, "facts": dict(one.facts), "chat": one.chat} for one in found.models]
-            take_over(row, found.models, now)
-        if Endpoint.objects.filter(pk=row.pk).exists():
+        if is_there:
             listing.save()
+            take_over(row, () if isinstance(found, str) else found.models, now)
     return kept_of(row.name, listing)
 
 
