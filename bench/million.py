@@ -125,10 +125,11 @@ def doors() -> tuple[Callable[[str], Any], Callable[[str], Any]]:
     """The API with an operator's key, and the admin's pages, both without a network between."""
     from django.test import Client
 
+    from access.ids import new_id
     from access.keys import mint
     from access.people import ensure_admin
 
-    _, secret = mint("million", scopes=["read", "ask", "judge", "operate", "admin"], actor="bench")
+    _, secret = mint(new_id("million"), scopes=["read", "ask", "judge", "operate", "admin"], actor="bench")
     api, pages = Client(), Client()
     pages.force_login(ensure_admin(), backend="access.backends.RoleBackend")
     local = {"host": "localhost"}
@@ -181,7 +182,7 @@ def paths(now: datetime) -> tuple[list[str], list[str]]:
         "/admin/panels/panel/?collection__icontains=collection-3",
         "/admin/panels/verdict/",
         "/admin/panels/verdict/?model__icontains=model-3",
-        "/admin/panels/verdict/records",
+        "/admin/panels/verdict/records/",
         "/admin/catalog/model/",
         "/admin/access/key/",
     ]

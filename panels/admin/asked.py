@@ -125,6 +125,7 @@ class PanelAdmin(ReadOnly, AuditedAdmin):
     noun = "panel"
     paginator = InfinitePaginator
     show_full_result_count = False
+    list_per_page = 40
     list_display = ("asked_at_shown", "collection", "mode", "status_shown", "judge", "seats_shown", "cost_shown", "seconds_shown")
     list_display_links = ("asked_at_shown",)
     list_filter = (

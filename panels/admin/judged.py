@@ -45,6 +45,7 @@ class VerdictAdmin(AuditedAdmin):
     noun = "verdict"
     paginator = InfinitePaginator
     show_full_result_count = False
+    list_per_page = 40
     list_display = ("at_shown", "model", "collection", "useful_shown", "claims_shown", "judge", "note_shown", "replaced_shown")
     list_display_links = ("at_shown",)
     list_filter = (
