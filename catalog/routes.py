@@ -67,7 +67,8 @@ class Route:
 class Row:
     """One model.
 
-    Shape: `model` is its id here, "maker/name"; `cheapest` is the cheapest route that costs something; `text` what is searched; `on_roster` aliases; `is_first` says that it came with a catalog's first reading.
+    Shape: `model` is its id here, "maker/name"; `cheapest` is the cheapest route that costs something; `text` what is searched; `on_roster` aliases;
+    `is_first` says that it came with a catalog's first reading.
     """
 
     model: str
