@@ -70,4 +70,4 @@ def register() -> None:
         cost=partial(estimate, "drift"),
     )
     schedules.register("suite", run_suite, "0 1 * * 6", False, "Runs the benchmarks.", hindered=lambda: "" if "run" in suite else NO_SUITE)
-    schedules.register("retention", retention.run, "10 6 * * *", False, "Deletes old texts in small batches; the sums stay.")
+    schedules.register("retention", retention.run, "10 6 * * *", False, "Deletes old rows of the ledger, probes and alerts in small batches; the sums stay.")
