@@ -16,6 +16,4 @@ def register() -> None:
     preferences.register(
         "health.confirm_after_minutes", 30, preferences.whole(1, 1440), "Minutes between a model's failure and the one call that decides whether it is retired."
     )
-    preferences.register(
-        "health.failed_probes", 3, preferences.whole(2, 30), "On how many days in a row a model gives no answer before that one call is made; 404 needs one."
-    )
+    preferences.register("health.failed_probes", 1, preferences.whole(1, 30), "On how many days in a row a model gives no answer before that one call is made.")

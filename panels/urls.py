@@ -46,7 +46,7 @@ urlpatterns: list[URLPattern] = [
     path("budgets", Budgets.as_view()),
     path("budgets/<str:kind>/<path:name>", Budget.as_view()),
     path("alerts", Alerts.as_view()),
-    path("alerts/<int:alert_id>/seen", Seen.as_view()),
+    path("alerts/<str:alert_id>/seen", Seen.as_view()),
     path("quotas", Quotas.as_view()),
     path("candidates", Candidates.as_view()),
     path("discover", Discover.as_view()),

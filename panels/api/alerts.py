@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,6 +13,7 @@ from panels.api import shapes, usage_shapes
 from panels.api.view import View, listed, not_found
 from wire.errors import CallerError
 
+NUMBER = re.compile(r"[0-9]{1,18}")
 UNSEEN = OpenApiParameter("unseen", bool, description="true: only those that nobody has seen.")
 
 
@@ -30,8 +33,8 @@ class Seen(View):
     scopes = {"POST": ("operate",)}
 
     @shapes.described(operation_id="see_alert", request=None, responses={204: None})
-    def post(self, request: Request, alert_id: int) -> Response:
+    def post(self, request: Request, alert_id: str) -> Response:
         """Notes that somebody has seen an alert; it stays on the list."""
-        if alert_id >= 1 << 62 or not alerts.see(alert_id, self.actor):
-            raise not_found("alert", str(alert_id))
+        if not NUMBER.fullmatch(alert_id) or not alerts.see(int(alert_id), self.actor):
+            raise not_found("alert", alert_id)
         return Response(status=204)

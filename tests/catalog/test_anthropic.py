@@ -97,7 +97,7 @@ def test_refusals_are_blamed_on_whom_they_concern(status: int, kind: str, messag
     ("headers", "wait"),
     [
         ({"retry-after": "7"}, 7),
-        ({"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "2999-01-01T00:00:00Z"}, 604_800),
+        ({"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "2999-01-01T00:00:00Z"}, 31 * 86_400),
         ({}, None),
     ],
 )

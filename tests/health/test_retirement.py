@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from access import preferences
 from access.models import AuditEntry
 from catalog import editing
 from catalog.models import Endpoint, Model
@@ -43,7 +44,7 @@ def test_a_missing_model_is_asked_once_more_and_then_retired_with_both_looks_kep
     assert {probed.status_of(a) for a in ("a", "b")} == {"active"}
     # Back in one step, and nothing old is held against it.
     editing.restore_model("gone", "It is there again.", "ada")
-    fake.script("gone", status(500, "oops"))
+    fake.script("gone", reply("OK"))
     probed.run_word()
     assert probed.status_of("gone") == "active"
     assert probed.health("gone").suspect_since is None
@@ -107,7 +108,23 @@ def test_nothing_behind_the_address_blames_no_model(fake: FakeProvider) -> None:
     assert Alert.objects.filter(kind="endpoint", subject="nowhere").count() == 1
 
 
-def test_a_model_that_gives_no_answer_is_retired_after_three_days_and_a_confirming_call(fake: FakeProvider) -> None:
+def test_a_model_that_stops_answering_is_retired_after_one_confirming_call(fake: FakeProvider) -> None:
+    probed.model(fake, "a", reply("OK"))
+    probed.model(fake, "broken", status(500, "oops"))
+    probed.run_word()
+    assert probed.status_of("broken") == "active"
+    probed.hasten(kind="confirm")
+    assert probed.status_of("broken") == "retired"
+    assert len(fake.calls_to("broken")) == 2
+
+
+@pytest.fixture
+def three_days(tables: None) -> None:
+    preferences.change("health.failed_probes", 3, "ada")
+
+
+@pytest.mark.usefixtures("three_days")
+def test_an_admin_can_ask_for_several_silent_days_first(fake: FakeProvider) -> None:
     probed.model(fake, "a", reply("OK"))
     probed.model(fake, "broken", status(500, "oops"))
     for _ in range(2):
@@ -120,6 +137,7 @@ def test_a_model_that_gives_no_answer_is_retired_after_three_days_and_a_confirmi
     assert probed.status_of("broken") == "retired"
 
 
+@pytest.mark.usefixtures("three_days")
 def test_several_probes_of_one_day_count_as_one(fake: FakeProvider) -> None:
     probed.model(fake, "a", reply("OK"))
     probed.model(fake, "broken", status(500, "oops"))
@@ -128,6 +146,7 @@ def test_several_probes_of_one_day_count_as_one(fake: FakeProvider) -> None:
     assert not Errand.objects.filter(kind="confirm").exists()
 
 
+@pytest.mark.usefixtures("three_days")
 def test_a_live_answer_between_failed_days_begins_the_count_anew(fake: FakeProvider) -> None:
     probed.model(fake, "a", reply("OK"))
     probed.model(fake, "broken", status(500, "oops"))
