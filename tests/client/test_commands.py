@@ -10,6 +10,7 @@ import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -255,6 +256,16 @@ def test_on_a_terminal_tables_have_headings(bench: Bench, tmp_path: Path) -> Non
     assert done.returncode == 0
     assert "endpoint" in shown
     assert bench.tag in shown
+
+
+def test_onboarding_is_watched_to_its_end_and_says_what_came_of_each_stage(bench: Bench, cli: Cli) -> None:
+    here, name = bench.endpoint(), f"{bench.tag}/watched"
+    bench.load()
+    ran = cli("onboard", name, "--endpoint", here, "--quick-ad-hoc", "--wait")
+    assert ran.code == 0, ran.err
+    assert f"{name}: register: " in ran.err
+    assert f"{name}\t{name}\tdone" in ran.out
+    bench.live.api("DELETE", f"models/{quote(name, safe='')}")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -141,7 +141,7 @@ def onboard(session: Session, served_names: tuple[str, ...], endpoint: str, mode
     if session.is_json:
         as_json(state)
     else:
-        rows = [(m["served_name"], m.get("alias"), m["state"], m.get("stage"), usd(m.get("cost_usd")), m.get("message")) for m in state["models"]]
+        rows = [(m["served_name"], m.get("alias"), m["state"], m.get("stage"), cost_of(m), m.get("message")) for m in state["models"]]
         table(("served name", "alias", "state", "stage", "cost", ""), rows)
     if wait and any(m["state"] != "done" for m in state["models"]):
         raise Refused("Not all of them came through.", 200)
@@ -160,6 +160,12 @@ def endpoint_of(session: Session, served_names: tuple[str, ...]) -> str:
     raise click.UsageError("No endpoint lists all of them. Say which serves them with --endpoint, or look: bench candidates --refresh.")
 
 
+def cost_of(model: dict[str, Any]) -> str:
+    """What a model's onboarding cost; a call without a known price is not one that costs nothing."""
+    unpriced = model.get("unpriced")
+    return f"{usd(model.get('cost_usd'))} + {unpriced} at an unknown price" if unpriced else usd(model.get("cost_usd"))
+
+
 def watched(session: Session, batch: str, state: dict[str, Any]) -> dict[str, Any]:
     """Shows progress until every model is through."""
     told: dict[str, int] = {}
@@ -169,7 +175,7 @@ def watched(session: Session, batch: str, state: dict[str, Any]) -> dict[str, An
         while True:
             for one in state["models"]:
                 for line in one.get("log", [])[told.get(one["served_name"], 0) :]:
-                    progress.console.print(Text(f"{one['served_name']}: {one_line(line['text'] if isinstance(line, dict) else line)}"))
+                    progress.console.print(Text(f"{one['served_name']}: {one_line(line['said'])}"), soft_wrap=True)
                 told[one["served_name"]] = len(one.get("log", []))
             progress.update(bar, completed=sum(m["state"] in OVER for m in state["models"]))
             if all(m["state"] in OVER for m in state["models"]):
