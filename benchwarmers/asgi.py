@@ -42,7 +42,10 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 log = logging.getLogger("bench.entry")
 LOG_CALLS = settings.LOG_LEVEL in ("DEBUG", "INFO")
 SECURITY = [(k.lower().encode(), v.encode()) for k, v in API_HEADERS.items()]
-EXPOSED = b"x-request-id, x-bench-panel, x-bench-overhead-ms, x-bench-model, x-bench-call, x-bench-attempts, x-bench-dropped, x-bench-count, retry-after, mcp-session-id"
+EXPOSED = (
+    b"x-request-id, x-bench-panel, x-bench-overhead-ms, x-bench-model, x-bench-call, "
+    b"x-bench-attempts, x-bench-dropped, x-bench-count, retry-after, mcp-session-id"
+)
 OVERHEAD = "x-bench-overhead-ms"
 SCRIPT_NAME = settings.FORCE_SCRIPT_NAME or ""
 
