@@ -25,6 +25,7 @@ API = "a model API"
 # Vendors whose lists are bare and whose servers are no hubs: asking after hubs there would only be noise in their logs.
 NO_HUBS = (
     "openai.com",
+    "chatgpt.com",
     "azure.com",
     "anthropic.com",
     "googleapis.com",

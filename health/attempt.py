@@ -180,6 +180,8 @@ class Attempt:
         model, request = self.order.model, self.order.request
         endpoint, provider = model.endpoint, self.provider
         quirks = {**endpoint.quirks, **model.quirks} if model.quirks else endpoint.quirks
+        if provider.demands:
+            quirks = {**provider.demands, **quirks}
         if model.output_limit:
             quirks = {"max_tokens": model.output_limit, **quirks}
         if request.only_here and request.dialect != self.dialect.name:
@@ -198,7 +200,7 @@ class Attempt:
             **provider.headers(endpoint.key),
             **outbound.headers,
             "content-type": "application/json",
-            "accept": "text/event-stream" if request.stream else "application/json",
+            "accept": "text/event-stream" if request.stream or outbound.body.get("stream") is True else "application/json",
             "user-agent": "benchwarmers",
         }
         self.sent = True

@@ -37,7 +37,7 @@ async def counted(turn: Turn, model: Model) -> int | None:
     endpoint, provider = model.endpoint, providers.get(model.endpoint.kind)
     url = provider.count_url(endpoint.base_url, model.served_name)
     dialect = dialects.get(provider.dialect)
-    outbound = dialect.write_count_request(turn.request, model.served_name, {**endpoint.quirks, **model.quirks}) if url else None
+    outbound = dialect.write_count_request(turn.request, model.served_name, {**provider.demands, **endpoint.quirks, **model.quirks}) if url else None
     if not url or outbound is None:
         return None
     headers = {**outbound.headers, **provider.headers(endpoint.key), "content-type": "application/json", "user-agent": "benchwarmers"}

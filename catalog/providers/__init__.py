@@ -43,6 +43,8 @@ class Provider:
     kind: str
     title: str
     dialect: str
+    # What it wants of every request, as quirks; an endpoint's and a model's own win.
+    demands: Mapping[str, Any] = {}
 
     def chat_url(self, base_url: str, served_name: str, stream: bool) -> str:
         """The address that one call is posted to. `base_url` may or may not hold the API's version part."""

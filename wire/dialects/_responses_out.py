@@ -16,6 +16,12 @@ from wire.hosted import callers_tools
 
 LONGEST_CALL_ID = 64
 ENCRYPTED = "reasoning.encrypted_content"
+# What callers of other formats call a field of this one, and what changes nothing of an answer.
+NAMES_OF: Mapping[str, tuple[str, ...]] = {
+    "max_output_tokens": ("max_output_tokens", "max_tokens", "max_completion_tokens", "maxOutputTokens", "num_predict"),
+    "top_p": ("top_p", "topP"),
+}
+SILENT = frozenset({"metadata", "user", "safety_identifier", "stream_options", "prompt_cache_retention"})
 # Units: tokens. How hard to think, where another format says it as a budget.
 EFFORTS = ((2048, "low"), (8192, "medium"))
 
@@ -36,6 +42,25 @@ def with_system_role(items: Any, role: str) -> Any:
     if not isinstance(items, list):
         return items
     return [{**i, "role": role} if isinstance(i, dict) and i.get("role") in ("system", "developer") else i for i in items]
+
+
+def as_demanded(body: dict[str, Any], request: Request, quirks: Mapping[str, Any]) -> list[str]:
+    """Changes a body into one that a server with demands of its own takes, and gives what its caller asked for in vain.
+
+    Shape: the quirks `always_stream`: asked for a stream whoever wants the answer; `store`: true or false, whatever the caller said; `instructions`: what is
+    said where the caller says nothing; `refuses`: names of fields that are left out, with spaces between them.
+    """
+    if quirks.get("always_stream") is True:
+        body["stream"] = True
+    if isinstance(store := quirks.get("store"), bool):
+        body["store"] = store
+        if not store and isinstance(body.get("input"), list):
+            # Known by its id alone it is nowhere.
+            body["input"] = [i for i in body["input"] if not (isinstance(i, dict) and i.get("type") == "reasoning" and not i.get("encrypted_content"))]
+    if quirks.get("instructions") and not body.get("instructions"):
+        body["instructions"] = quirks["instructions"]
+    gone = [name for name in str(quirks.get("refuses") or "").split() if body.pop(name, None) is not None]
+    return [as_written(request, *NAMES_OF.get(name, (name,))) for name in gone if name not in SILENT]
 
 
 def write_body(request: Request, system_role: str, own: bool) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -26,6 +26,7 @@ class Seen:
     type: str
     call: int = -1
     said: dict[tuple[str, int], str] = field(default_factory=dict)
+    is_proven: bool = False
 
 
 class ResponsesReader(StreamReader):
@@ -154,8 +155,9 @@ class ResponsesReader(StreamReader):
         if seen.type in NAMED_CALLS or seen.type in CALLS:
             if seen.call < 0:
                 return self.begin_call(seen, item, is_done)
-        elif is_done and seen.type == "reasoning":
+        elif is_done and seen.type == "reasoning" and not seen.is_proven:
             thought = read_reasoning(item)
+            seen.is_proven = bool(thought.signature or thought.redacted)  # the end repeats items; what is proven twice would be two thoughts
             proof = {"signature": thought.signature, "redacted": thought.redacted if not thought.text else ""}
             return merged([*self.sections(seen, item), {k: v for k, v in proof.items() if v}])
         return merged(self.sections(seen, item))

@@ -15,7 +15,7 @@ from wire.conversation import Format, Message, Reasoning, Refusal, Reply, Reques
 from wire.dialects import Answer, Dialect, Inbound, Outbound, Route, StreamReader, StreamWriter
 from wire.dialects._openai_chat_reply import error_out
 from wire.dialects._responses_items import OURS, Items, read_output, read_reasoning, write_output
-from wire.dialects._responses_out import ENCRYPTED, sendable, with_system_role, write_body
+from wire.dialects._responses_out import ENCRYPTED, as_demanded, sendable, with_system_role, write_body
 from wire.dialects._responses_reader import ResponsesReader
 from wire.dialects._responses_reply import ending, error_in, response_head, stop_of, usage_in, usage_out
 from wire.dialects._responses_tools import read_choice, read_tools, shown
@@ -194,7 +194,10 @@ class OpenAIResponses(Dialect):
                 body.pop(name, None)
         for name, value in (quirks.get("defaults") or {}).items():
             body.setdefault(name, value)
-        return Outbound(body, dict(request.headers or {}) if own else {}, dropped)
+        if quirks.get("input_list") and isinstance(body.get("input"), str):
+            body["input"] = input_items(body)
+        refused = as_demanded(body, request, quirks)
+        return Outbound(body, dict(request.headers or {}) if own else {}, tuple(dict.fromkeys([*dropped, *refused])))
 
     def write_count_request(self, request: Request, served_name: str, quirks: Mapping[str, Any]) -> Outbound | None:
         try:

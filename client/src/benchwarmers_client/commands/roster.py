@@ -269,7 +269,7 @@ def list_endpoints(session: Session) -> None:
 @endpoint.command("add")
 @click.argument("name")
 @click.option("--base", required=True, metavar="URL", help="Its base URL, with or without the version part.")
-@click.option("--kind", default="openai", help="openai, openai-responses, anthropic, gemini or ollama.")
+@click.option("--kind", default="openai", help="openai, openai-responses, anthropic, gemini, ollama or chatgpt.")
 @click.option("--key-env", default="", metavar="NAME", help="A variable BENCHWARMERS_KEY_… of the server that holds the key, instead of storing one.")
 @click.option("--key-stdin", is_flag=True, help="Read the key from stdin.")
 @click.option("--no-key", is_flag=True, help="It wants none.")
