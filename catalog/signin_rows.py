@@ -68,10 +68,26 @@ def client_setting(provider: SignInAt) -> str:
 
 
 def register_settings() -> None:
-    """Adds a setting for each provider that knows programs by an id of their own."""
+    """Adds a setting for each provider that knows programs by an id of their own, and a switch for each that needs consent."""
     for provider in signins.every():
+        if provider.needs_consent:
+            preferences.register(switch(provider), False, checked_switch, f"Whether signing in at {provider.title} is offered. {provider.note}")
         if provider.client != "none":
             preferences.register(client_setting(provider), "", checked_client_id, f"The client id of your own app at {provider.title}, for sign-ins there.")
+
+
+def switch(provider: SignInAt) -> str:
+    return f"signins.{provider.name}"
+
+
+def checked_switch(given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise ValueError("must be true or false.")
+    return given
+
+
+def is_offered(provider: SignInAt) -> bool:
+    return not provider.needs_consent or preferences.value(switch(provider)) is True
 
 
 def checked_client_id(given: Any) -> str:
@@ -81,9 +97,9 @@ def checked_client_id(given: Any) -> str:
 
 
 def every_provider() -> list[ProviderView]:
-    """Lists them, those first where nothing must be registered."""
+    """Lists those that are offered, those first where nothing must be registered."""
     effort = ("none", "optional", "needed")
-    found = sorted(signins.every(), key=lambda p: effort.index(p.client))
+    found = sorted(filter(is_offered, signins.every()), key=lambda p: effort.index(p.client))
     return [ProviderView(p.name, p.title, p.flows, p.client, p.client_page, stored_client_id(p), p.name, p.base_url, p.note) for p in found]
 
 

@@ -24,7 +24,20 @@ from catalog import editing, endpoint_keys, names, signins, web
 from catalog.addresses import literal
 from catalog.models import Endpoint, SignIn
 from catalog.shape import ShapeError
-from catalog.signin_rows import SignInView, UnknownSignIn, checked_client_id, found, holds_its_key, opened, sealed, site_of, stored_client_id, view
+from catalog.signin_rows import (
+    SignInView,
+    UnknownSignIn,
+    checked_client_id,
+    found,
+    holds_its_key,
+    is_offered,
+    opened,
+    sealed,
+    site_of,
+    stored_client_id,
+    switch,
+    view,
+)
 from catalog.signins import Answer, Denied, Post, SignInAt
 from wire.errors import redacted
 
@@ -62,7 +75,9 @@ def start(provider_name: str, flow: str, endpoint: str, client_id: str, callback
     try:
         provider = signins.get(provider_name)
     except KeyError:
-        raise SignInRefused(f"provider must be one of {', '.join(p.name for p in signins.every())}.", "provider") from None
+        raise SignInRefused(f"provider must be one of {', '.join(p.name for p in signins.every() if is_offered(p))}.", "provider") from None
+    if not is_offered(provider):
+        raise SignInRefused(f"{switched_off(provider)} {provider.note}", "provider")
     flow = flow or provider.flows[0]
     if flow not in provider.flows:
         raise SignInRefused(f"flow must be {' or '.join(provider.flows)} at {provider.title}.", "flow")
@@ -93,6 +108,10 @@ def start(provider_name: str, flow: str, endpoint: str, client_id: str, callback
         row.save(force_insert=True)
         audit.record(actor, "signin.start", endpoint, {"provider": [None, provider.name], "flow": [None, flow]})
     return Started(view(row), address)
+
+
+def switched_off(provider: SignInAt) -> str:
+    return f"Signing in at {provider.title} is switched off. An admin can switch it on with the setting {switch(provider)}."
 
 
 def digest(text: str) -> str:
@@ -224,21 +243,29 @@ def look(sign_in_id: str, now: datetime) -> SignInView:
         return view(row)
     kept = opened(row)
     interval = float(kept.get("interval_s", 5.0))
+    hidden = str(kept.get("device_code", "")).split()
     # Nobody else asks while this one waits for its answer.
     turn = SignIn.objects.filter(pk=row.pk, state=SignIn.State.OPEN, next_poll_at=row.next_poll_at)
     if not turn.update(next_poll_at=now + timedelta(seconds=interval + TIMEOUT_S)):
         return view(found(sign_in_id))
     try:
         provider = signins.get(row.provider)
-        tokens = provider.read_poll(post(provider, provider.device_poll(site_of(provider), kept["client_id"], kept["device_code"])))
+        if not is_offered(provider):
+            return ended(row, switched_off(provider))
+        site, client_id = site_of(provider), kept["client_id"]
+        answer = post(provider, provider.device_poll(site, client_id, kept["device_code"]))
+        further = provider.device_exchange(site, client_id, answer)
+        if further is not None:
+            hidden += [value for name, value in (further.form or {}).items() if name.startswith("code")]
+        tokens = provider.read_poll(answer) if further is None else provider.read_tokens(post(provider, further))
     except KeyError:
         return ended(row, "What was kept of it cannot be read any more. Start the sign-in again.")
     except signins.Pending as pending:
         return waiting(row, kept, max(interval + pending.slower_s, pending.interval_s or 0.0), "", now)
     except Denied as denied:
         if not denied.passing:
-            return ended(row, told(provider, denied, kept["device_code"]))
-        return waiting(row, kept, min(interval * 2, 60.0), told(provider, denied, kept["device_code"]), now)
+            return ended(row, told(provider, denied, *hidden))
+        return waiting(row, kept, min(interval * 2, 60.0), told(provider, denied, *hidden), now)
     return hold(row, tokens, kept["client_id"], row.started_by, now)
 
 

@@ -106,6 +106,8 @@ class SignInAt:
     note: str = ""
     kind: str = "openai"
     base_url: str
+    # Not offered until an admin switches it on: then `note` says what is to be known of it.
+    needs_consent: bool = False
     scope: str = ""
     authorize_path: str = "/oauth/authorize"
     token_path: str = "/oauth/token"  # noqa: S105
@@ -148,6 +150,10 @@ class SignInAt:
 
     def device_poll(self, site: str, client_id: str, device_code: str) -> Post:
         return Post(site + self.token_path, filled({"grant_type": DEVICE_GRANT, "device_code": device_code, "client_id": client_id}))
+
+    def device_exchange(self, site: str, client_id: str, answer: Answer) -> Post | None:
+        """What turns a poll's answer into tokens, where that takes one request more; `read_tokens` reads what comes of it. Errors: Pending, Denied."""
+        return None
 
     def read_poll(self, answer: Answer) -> Tokens:
         """Errors: Pending, Denied."""

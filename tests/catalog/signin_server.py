@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 Body = dict[str, Any]
 PROVIDERS = ("openrouter", "nanogpt", "pollinations", "huggingface", "github")
+SWITCHED = ("chatgpt",)  # off until an admin switches them on
 PENDING = {"error": "authorization_pending"}
 
 
@@ -45,7 +46,7 @@ class SignInServer:
     @property
     def urls(self) -> dict[str, str]:
         """What BENCH_SIGNIN_URLS comes to."""
-        return {name: f"{self.url}/{name}" for name in PROVIDERS}
+        return {name: f"{self.url}/{name}" for name in (*PROVIDERS, *SWITCHED)}
 
     def secret(self, what: str) -> str:
         made = f"zq{what}{next(self.numbers):03d}vx8Kq2Lw7Tn4Rb"
@@ -57,6 +58,15 @@ class SignInServer:
 
     def posts(self, path: str = "") -> list[Asked]:
         return [one for one in self.asked if one.path == path or not path]
+
+    def token_of(self, provider: str) -> str:
+        """An access token. ChatGPT's says whose it is."""
+        if provider not in SWITCHED:
+            return self.secret("token")
+        said = {"https://api.openai.com/auth": {"chatgpt_account_id": "acct-42"}, "https://api.openai.com/profile": {"email": "anna@example.org"}}
+        head, payload = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in ({"alg": "RS256"}, said))
+        self.secrets.append(f"{head}.{payload}.{self.secret('signature')}")
+        return self.secrets[-1]
 
     # ---- what a person does there
 
@@ -110,10 +120,27 @@ class SignInServer:
                 return 200, {"status": "approved", "key": self.secret("key")}
             case "/api/device/token" | "/oauth/token" | "/api/oauth/token" | "/login/oauth/access_token":
                 return self.token(asked)
+            case "/api/accounts/deviceauth/usercode":
+                number = next(self.numbers)
+                self.secrets.append(f"zqdevice{number:03d}vx8Kq2Lw7Tn4Rb")
+                return 200, {"device_auth_id": self.secrets[-1], "user_code": f"AB-{number:03d}", "interval": "5"}
+            case "/api/accounts/deviceauth/token":
+                return self.device_code(body)
         return 404, {"error": "not_found"}
 
     def is_approved(self, device_code: str) -> bool:
         return f"AB-{device_code.removeprefix('zqdevice')[:3]}" in self.approved
+
+    def device_code(self, body: Body) -> tuple[int, Any]:
+        """What a poll brings at ChatGPT: a code with its verifier, good for one exchange."""
+        if not self.is_approved(body["device_auth_id"]) or body["user_code"] not in self.approved:
+            return 403, {"error": {"message": "Device authorization is unknown."}}
+        code, verifier = self.secret("code"), self.secret("verifier")
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+        home = f"{self.urls['chatgpt']}/deviceauth/callback"
+        client_id = next(one for one in self.asked if one.path.endswith("usercode")).body["client_id"]
+        self.granted[code] = {"provider": "chatgpt", "code_challenge": challenge, "redirect_uri": home, "client_id": client_id}
+        return 200, {"authorization_code": code, "code_verifier": verifier, "code_challenge": challenge}
 
     def redeem(self, provider: str, code: str, verifier: str) -> Body | None:
         """A code is good once, where it was asked for, for who holds the verifier."""
@@ -139,11 +166,11 @@ class SignInServer:
         elif not self.is_approved(body["device_code"]):
             return error, PENDING
         refreshed: Body = {}
-        if asked.provider in ("huggingface", "github") and (self.rotates or body.get("grant_type") != "refresh_token"):
+        if asked.provider in ("huggingface", "github", *SWITCHED) and (self.rotates or body.get("grant_type") != "refresh_token"):
             refreshed = {"refresh_token": self.secret("refresh")}
             self.refreshes.add(refreshed["refresh_token"])
         ends = {} if self.expires_in is None else {"expires_in": self.expires_in}
-        return 200, {"access_token": self.secret("token"), "token_type": "bearer", **refreshed, **ends}
+        return 200, {"access_token": self.token_of(asked.provider), "token_type": "bearer", **refreshed, **ends}
 
 
 @contextmanager
