@@ -21,6 +21,7 @@ from catalog import candidates
 from catalog.load import load_model
 from catalog.roster import Model
 from health import calls, errands, faults
+from health.costs import usd_text
 from health.errands import Failed, Later, New, Task
 from health.estimates import ERRANDS, KINDS, estimate
 from health.models import Attempt, Errand, Probe
@@ -81,7 +82,7 @@ def plan(kind: str, slot: datetime, now: datetime, judged: bool) -> dict[str, An
     queued = errands.queue(new)
     expected = estimate(kind, who.models)
     left = {f"left_out_{why}": len(aliases) for why, aliases in who.left_out.items() if aliases}
-    return {"models": len(who.models), "queued": queued, "expected_cost_pusd": expected.cost_pusd, "unpriced": expected.unpriced, **left}
+    return {"models": len(who.models), "queued": queued, "expected_cost_usd": usd_text(expected.cost_pusd), "unpriced": expected.unpriced, **left}
 
 
 def errand(kind: str, once: str, alias: str, endpoint: str, batch: str, details: Mapping[str, Any], priority: int = PRIORITY) -> New:

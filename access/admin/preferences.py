@@ -31,7 +31,7 @@ class PreferenceAdmin(ReadOnly, AuditedAdmin):
         rows = [
             {"one": one, "text": text_of(one.value), "default": text_of(one.default), "is_truth": isinstance(one.default, bool)} for one in preferences.shown()
         ]
-        return self.page(request, "admin/bench/settings.html", "Settings", rows=rows, may_change=may_change)
+        return self.page(request, "admin/bench/settings.html", "Settings", opts=None, rows=rows, may_change=may_change)
 
     def change_view(self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         return HttpResponseRedirect("../../")

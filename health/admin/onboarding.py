@@ -43,7 +43,9 @@ class BatchAdmin(ReadOnly, AuditedAdmin):
             {"one": one, "link": batch_link(one.id), "usd": usd_text(one.cost_pusd), "percent": round(one.progress * 100), "total": sum(one.counts.values())}
             for one in page.data
         ]
-        return self.page(request, "admin/bench/batches.html", "Onboarding", rows=rows, next=page.next, endpoints=reverse("admin:catalog_endpoint_changelist"))
+        return self.page(
+            request, "admin/bench/batches.html", "Onboarding", opts=None, rows=rows, next=page.next, endpoints=reverse("admin:catalog_endpoint_changelist")
+        )
 
     def change_view(self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         if not self.has_view_permission(request):
@@ -66,6 +68,7 @@ class BatchAdmin(ReadOnly, AuditedAdmin):
             request,
             "admin/bench/batch.html",
             f"Onboarding at {one.endpoint}",
+            opts=None,  # the frame would call the page by the table's name
             one=one,
             models=models,
             usd=usd_text(one.cost_pusd),

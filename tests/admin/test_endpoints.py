@@ -156,6 +156,7 @@ def test_what_it_serves_is_ticked_and_added_once(operator, fake):
         ("<img src=x onerror=alert(1)>", False),
     ]
     assert b"<img src=x" not in page.content
+    assert b"disabled" not in page.content.split(b'value="fake/slow"')[1].split(b">")[0], "what is on the bench can be onboarded further"
     for _ in range(2):
         operator.post(address, {"pick": ["fake/fast", "fake/slow"]})
     assert sorted(Model.objects.values_list("alias", flat=True)) == ["fake/fast", "mine"]

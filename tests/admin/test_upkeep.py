@@ -140,6 +140,19 @@ def test_a_batch_shows_stages_log_and_cost_and_is_cancelled(operator, as_role):
     assert "2" in operator.get(reverse("admin:health_batch_changelist")).content.decode()
 
 
+def test_calls_without_a_known_price_stand_beside_a_batchs_cost(operator):
+    seed.endpoint("local")
+    batch = onboarding.start("local", ["a"], "full", "ann").batch
+    Onboarding.objects.update(unpriced=3)
+    for page in (reverse("admin:health_batch_changelist"), reverse("admin:health_batch_change", args=[batch])):
+        assert "and 3 calls without a known price" in operator.get(page).content.decode()
+
+
+@pytest.mark.parametrize(("name", "title"), [("health_batch", "Batchs"), ("access_preference", "Preferences")])
+def test_pages_are_called_as_the_sidebar_calls_them(operator, name, title):
+    assert f">{title}<" not in "".join(operator.get(reverse(f"admin:{name}_changelist")).content.decode().split())
+
+
 def test_every_registered_schedule_has_its_page(operator):
     for name in schedules.registered:
         assert operator.get(reverse(SCHEDULE, args=[name])).status_code == 200, name

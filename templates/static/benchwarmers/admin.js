@@ -28,7 +28,7 @@ document.addEventListener("input", (event) => {
 document.addEventListener("change", (event) => {
   const box = event.target.closest("[data-ticks]");
   if (!box) return;
-  for (const other of document.querySelectorAll(`#${box.dataset.ticks} tbody tr:not([hidden]) input[type=checkbox]:not(:disabled)`)) {
+  for (const other of document.querySelectorAll(`#${box.dataset.ticks} tbody tr:not([hidden], .is-taken) input[type=checkbox]:not(:disabled)`)) {
     other.checked = box.checked;
   }
 });
