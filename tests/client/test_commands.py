@@ -154,6 +154,48 @@ def test_a_key_is_printed_once_and_can_be_revoked(bench: Bench, cli: Cli) -> Non
     assert secret not in gone.err
 
 
+def test_settings_and_schedules_are_shown_and_changed(cli: Cli) -> None:
+    assert "records.half_life_days" in cli("settings", "list").out
+    assert cli("settings", "set", "records.half_life_days", "30").code == 0
+    assert json.loads(cli("settings", "set", "records.half_life_days", "null", "--json").out)["value"] != 30
+    refused = cli("settings", "set", "records.half_life_days", "often")
+    assert (refused.code, refused.out) == (1, "")
+    assert cli("settings", "scheduler", "run", "--on", "perf").code == 0
+    assert next(line for line in cli("settings", "scheduler", "list").out.splitlines() if line.startswith("perf")).split("\t")[1] == "on"
+    assert "perf" in cli("status").out
+    assert cli("settings", "scheduler", "run", "--off", "perf").code == 0
+    assert cli("settings", "scheduler", "run", "--on", "nosuch").code == 1
+    assert cli("settings", "scheduler", "run").code == 2
+
+
+def test_what_is_left_and_what_was_spent_is_told(bench: Bench, cli: Cli) -> None:
+    one = bench.model("one", limits={"requests": {"minute": 7}})
+    bench.load()
+    assert cli("ask", one, "hi", "--model").code == 0
+    bench.live.attempts(1, model=one)
+    (line,) = [line for line in cli("quotas").out.splitlines() if line.startswith(f"model {one}\t")]
+    assert line.split("\t")[1:5] == ["requests a minute", "7", "1", "6"]
+    assert one in cli("usage").out
+    for by in ("key", "endpoint", "collection", "purpose", "judge", "team"):
+        assert cli("usage", "--by", by).code == 0
+    assert cli("alerts", "--all").code == 0
+
+
+def test_what_endpoints_serve_is_found_and_onboarded(bench: Bench, cli: Cli) -> None:
+    bench.model("known")
+    endpoint = f"{bench.tag}-here"
+    bench.load()
+    served = f"{bench.tag}/brand-new"
+    bench.fake.script(served, reply("OK"))
+    assert cli("candidates", "--endpoint", endpoint, "--refresh").code == 0
+    ran = cli("onboard", served, "--endpoint", endpoint, "--quick", "--wait")
+    assert ran.code == 0, ran
+    assert served in cli("models", "--find", served).out
+    assert cli("onboard", served, "--endpoint", "nosuch").code == 1
+    assert cli("onboard").code == 2
+    assert cli("discover", "nothing is called like that").code == 0
+
+
 # ------------------------------------------------------------------ ends
 
 

@@ -77,3 +77,8 @@ def usd(amount: object) -> str:
 
 def seconds(amount: object) -> str:
     return f"{amount:.1f} s" if isinstance(amount, int | float) else ""
+
+
+def minute(at: str | None) -> str:
+    """A time as a person reads it: day and minute, UTC."""
+    return (at or "")[:16].replace("T", " ")

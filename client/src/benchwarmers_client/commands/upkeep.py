@@ -10,7 +10,7 @@ import click
 from benchwarmers_client.commands.roster import done, names
 from benchwarmers_client.http import path_of
 from benchwarmers_client.session import Session, shared
-from benchwarmers_client.terminal import as_json, say, table, usd
+from benchwarmers_client.terminal import as_json, minute, say, table, usd
 
 
 @click.group()
@@ -60,10 +60,7 @@ def list_schedules(session: Session) -> None:
     if session.is_json:
         as_json({"data": found, "next": None})
         return
-    rows = [
-        (s["name"], "on" if s["enabled"] else "off", s["cron"], s["time_zone"], (s.get("next_run_at") or "")[:16].replace("T", " "), s.get("tells"))
-        for s in found
-    ]
+    rows = [(s["name"], "on" if s["enabled"] else "off", s["cron"], s["time_zone"], minute(s["next_run_at"]), s.get("tells")) for s in found]
     table(("schedule", "", "cron", "zone", "next", "what it does"), rows)
 
 
@@ -107,13 +104,13 @@ def quotas(session: Session) -> None:
         return
     rows = [
         (
-            f"{q['kind']} {q['name']}",
-            f"{q['measure']} a {q['window']}" if q["window"] != "parallel" else "calls at once",
+            f"{q['scope']} {q['name']}",
+            "calls at once" if q["window"] == "parallel" else f"{q['measure']} a {q['window']}",
             q["limit"],
             q["used"],
             q["left"],
-            (q.get("resets_at") or "")[:16],
-            q.get("source"),
+            minute(q["resets_at"]),
+            q["source"],
         )
         for q in found
     ]
@@ -148,20 +145,29 @@ def discover(session: Session, text: str, free: bool, is_new: bool, reachable: b
     bench discover llama --free
     """
     flags = {"free": free, "new": is_new, "reachable": reachable}
-    page = session.client.get("/bench/discover", q=text, limit=limit, **{name: "1" for name, is_set in flags.items() if is_set})
+    page = session.client.get("/bench/discover", text=text, limit=limit, **{name: "1" for name, is_set in flags.items() if is_set})
     if session.is_json:
         as_json(page)
         return
-    rows = [
-        (
-            d.get("name") or d.get("model"),
-            d.get("title"),
-            d.get("context_window"),
-            ", ".join(str(r.get("provider") or r.get("endpoint")) for r in d.get("routes", [])[:5]),
-        )
-        for d in page["data"]
-    ]
-    table(("model", "title", "context", "through"), rows, empty="No model is like that.")
+    rows = []
+    for d in page["data"]:
+        through = dict.fromkeys(r["endpoint"] or r["title"] or r["provider"] for r in d["routes"])
+        marks = " ".join(word for word, is_so in (("free", d["free"]), ("new", d["new"])) if is_so)
+        context = (d["facts"].get("context_window") or {}).get("value")
+        rows.append((d["model"], context, marks, ", ".join(list(through)[:5]), ", ".join(d["on_roster"])))
+    table(("model", "context", "", "through", "on the bench as"), rows, empty="No model is like that.")
 
 
-COMMANDS = (settings, quotas, usage, discover)
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Also those that somebody has seen.")
+@shared
+def alerts(session: Session, everything: bool) -> None:
+    """List what somebody should know of: budgets, retired models, changed models, sources that are down."""
+    found = list(session.client.every("/bench/alerts", unseen="" if everything else "true"))
+    if session.is_json:
+        as_json({"data": found, "next": None})
+        return
+    table(("at", "kind", "of", ""), [(minute(a["at"]), a["kind"], a["subject"], a["message"]) for a in found], empty="Nothing.")
+
+
+COMMANDS = (settings, quotas, usage, discover, alerts)
