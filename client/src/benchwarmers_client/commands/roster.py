@@ -101,7 +101,7 @@ def candidates(session: Session, endpoint: str, find: str, is_new: bool, refresh
     """List what your endpoints serve."""
     found = [
         c
-        for c in session.client.every("/bench/candidates", endpoint=endpoint, refresh="1" if refresh else "")
+        for c in session.client.every("/bench/candidates", endpoint=endpoint, refresh="1" if refresh else "", all="" if is_new else "1")
         if find.lower() in c["served_name"].lower() and not (is_new and c.get("on_roster"))
     ]
     if session.is_json:
@@ -150,7 +150,7 @@ def onboard(session: Session, served_names: tuple[str, ...], endpoint: str, mode
 def endpoint_of(session: Session, served_names: tuple[str, ...]) -> str:
     """The one endpoint that serves all of them. Errors: UsageError where that is not one."""
     serves: dict[str, set[str]] = {}
-    for one in session.client.every("/bench/candidates"):
+    for one in session.client.every("/bench/candidates", all="1"):
         serves.setdefault(one["endpoint"], set()).add(one["served_name"])
     able = sorted(name for name, served in serves.items() if served >= set(served_names))
     if len(able) == 1:
