@@ -40,6 +40,15 @@ def test_every_command_is_documented() -> None:
     assert not {name for name in commands() if not re.search(rf"\bmanage\.py {re.escape(name)}\b", page)}
 
 
+def test_every_command_of_the_client_is_documented() -> None:
+    from benchwarmers_client.main import cli
+
+    page = (CHECKOUT / "docs/COMMANDS.md").read_text(encoding="utf-8")
+    assert not {name for name in cli.commands if not re.search(rf"`bench {re.escape(name)}\b", page)}
+    named = set(re.findall(r"`bench ([a-z]+)", page))
+    assert not named - set(cli.commands)
+
+
 def test_every_route_of_the_servers_own_api_is_documented() -> None:
     from django.urls import URLPattern, URLResolver, get_resolver
 
