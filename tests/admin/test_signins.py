@@ -116,3 +116,16 @@ def test_only_admins_see_them(as_role, admin, there, role):
     endpoints = reverse("admin:catalog_endpoint_changelist")
     assert "Sign in with a provider" in admin.get(endpoints).content.decode()
     assert "Sign in with a provider" not in other.get(endpoints).content.decode()
+
+
+def test_a_chatgpt_plan_is_on_the_page_once_it_is_switched_on_and_with_its_caution(admin, there):
+    from access import preferences
+
+    assert 'value="chatgpt"' not in admin.get(START).content.decode()
+    preferences.change("signins.chatgpt", True, "admin")
+    page = admin.get(START).content.decode()
+    assert 'value="chatgpt"' in page
+    assert "may end with the account" in page
+    shown = admin.get(press(admin, "chatgpt", "device")["Location"]).content.decode()
+    assert f"{there.url}/chatgpt/codex/device" in shown
+    assert SignIn.objects.get().provider == "chatgpt"

@@ -202,3 +202,18 @@ def test_a_state_works_once(anna, there):
     assert [back(anna.client, address).status_code for _ in range(3)] == [302, 400, 400]
     assert len(there.posts("/oauth/token")) == 1
     assert endpoint_keys.key_of(Endpoint.objects.get()) in there.secrets
+
+
+# ------------------------------------------------------------------ what is off at first
+
+
+def test_a_chatgpt_plan_is_refused_until_an_admin_switches_it_on(anna, there):
+    refused = problem(anna.post("signins", {"provider": "chatgpt"}), 400)
+    assert refused["code"] == "invalid_request"
+    assert "signins.chatgpt" in refused["detail"]
+    ok(anna.patch("settings/signins.chatgpt", {"value": True}))
+    shown = {one["name"]: one for one in ok(anna.get("signins/providers"))["data"]}["chatgpt"]
+    assert "not a documented sign-in" in shown["note"]
+    started = ok(anna.post("signins", {"provider": "chatgpt"}), 201)
+    assert (started["flow"], started["authorize_url"]) == ("device", "")
+    assert started["verification_uri"].endswith("/codex/device")
