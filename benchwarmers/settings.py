@@ -384,6 +384,7 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "urllib3": {"level": "ERROR"},  # its warnings quote what a server sent
     },
 }
 LOGGING_CONFIG = "logging.config.dictConfig"

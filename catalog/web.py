@@ -9,8 +9,9 @@ import json
 import re
 import socket
 import ssl
-import time
+import threading
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -60,6 +61,58 @@ class Fetched:
         return said if MEDIA_TYPE.fullmatch(said) else "no content type" if not said else "an odd content type"
 
 
+# ------------------------------------------------------------------ the time that one request has
+
+
+class Watch:
+    """Ends a request's connections when its time is over: a server that sends a byte now and then answers each single read in time, for days."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.is_over = False
+        self.doors: list[socket.socket] = []
+        self.lock = threading.Lock()
+        self.timer = threading.Timer(timeout_s, self.end)
+        self.timer.daemon = True
+
+    def __enter__(self) -> Watch:
+        self.before = watching.set(self)
+        self.timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        watching.reset(self.before)
+        self.timer.cancel()
+        with self.lock:
+            for door in self.doors:
+                door.close()
+            self.doors.clear()
+
+    def add(self, opened: socket.socket) -> None:
+        """Takes a second handle of the connection, since TLS takes the first one away."""
+        with self.lock:
+            self.doors.append(opened.dup())
+        if self.is_over:
+            self.end()
+
+    def end(self) -> None:
+        self.is_over = True
+        with self.lock:
+            for door in self.doors:
+                try:
+                    door.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass  # it had ended by itself
+
+
+watching: ContextVar[Watch | None] = ContextVar("watching", default=None)
+
+
+def watched(opened: socket.socket) -> socket.socket:
+    if watch := watching.get():
+        watch.add(opened)
+    return opened
+
+
 # ------------------------------------------------------------------ connections that look at the address they connect to
 
 
@@ -73,7 +126,7 @@ def connect(connection: HTTPConnection, named: bool) -> socket.socket:
     last: OSError | None = None
     for address in found:
         try:
-            return sockets.create_connection((address, connection.port or 0), connection.timeout, socket_options=connection.socket_options)
+            return watched(sockets.create_connection((address, connection.port or 0), connection.timeout, socket_options=connection.socket_options))
         except TimeoutError as error:
             raise urllib3.exceptions.ConnectTimeoutError(connection, "The connection timed out.") from error
         except OSError as error:
@@ -101,6 +154,16 @@ class NamedHTTPS(HTTPSConnection):
         return connect(self, named=True)
 
 
+class ProxiedHTTP(HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        return watched(super()._new_conn())
+
+
+class ProxiedHTTPS(HTTPSConnection):
+    def _new_conn(self) -> socket.socket:
+        return watched(super()._new_conn())
+
+
 def pools(http: type[HTTPConnection], https: type[HTTPSConnection]) -> dict[str, type[HTTPConnectionPool]]:
     return {
         "http": type("Pool", (HTTPConnectionPool,), {"ConnectionCls": http}),
@@ -109,6 +172,7 @@ def pools(http: type[HTTPConnection], https: type[HTTPSConnection]) -> dict[str,
 
 
 POOLS = {False: pools(PublicHTTP, PublicHTTPS), True: pools(NamedHTTP, NamedHTTPS)}
+PROXY_POOLS = pools(ProxiedHTTP, ProxiedHTTPS)
 
 
 class CheckedAdapter(requests.adapters.HTTPAdapter):
@@ -122,6 +186,11 @@ class CheckedAdapter(requests.adapters.HTTPAdapter):
         # The system's certificates besides the library's own: a team's servers are often signed by its own authority.
         super().init_poolmanager(*args, ssl_context=ssl.create_default_context(), **kwargs)
         self.poolmanager.pool_classes_by_scheme = POOLS[self.named]
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(*args, **kwargs)
+        manager.pool_classes_by_scheme = PROXY_POOLS
+        return manager
 
 
 def proxies_for(url: str, named: bool) -> dict[str, str]:
@@ -168,7 +237,18 @@ def send(
 def once(method: str, url: str, headers: Mapping[str, str], data: bytes | None, *, named: bool, limit_bytes: int, timeout_s: float) -> Fetched:
     if urlsplit(url).scheme not in ("http", "https"):
         raise WebError("address_refused", "The address must begin with http:// or https://.")
-    ends = time.monotonic() + timeout_s
+    late = WebError("timed_out", f"It did not finish its answer within {timeout_s:g} s.")
+    with Watch(timeout_s) as watch:
+        try:
+            fetched = asked(method, url, headers, data, named, limit_bytes, timeout_s)
+        except WebError as error:
+            raise late if watch.is_over and error.code == "unreachable" else error from None
+        if watch.is_over:
+            raise late  # what was cut off may look like a whole answer
+        return fetched
+
+
+def asked(method: str, url: str, headers: Mapping[str, str], data: bytes | None, named: bool, limit_bytes: int, timeout_s: float) -> Fetched:
     with requests.Session() as session:
         # The environment's .netrc would replace the key, its proxies would see private hosts.
         session.trust_env = False
@@ -187,14 +267,12 @@ def once(method: str, url: str, headers: Mapping[str, str], data: bytes | None, 
                 proxies=proxies_for(url, named),
             )
             with answer:
-                body = b""
+                body = bytearray()
                 for piece in answer.iter_content(PIECE_BYTES):
                     body += piece
                     if len(body) > limit_bytes:
                         raise WebError("too_large", f"It answered more than {limit_bytes:,} bytes.", answer.status_code)
-                    if time.monotonic() > ends:
-                        raise WebError("timed_out", f"It did not finish its answer within {timeout_s:g} s.", answer.status_code)
-                return Fetched(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, body)
+                return Fetched(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, bytes(body))
         except AddressRefused as refused:
             raise WebError("address_refused", f"Its address is refused. {refused}") from None
         except requests.exceptions.SSLError:
