@@ -36,6 +36,8 @@ SHADOW_HITS_FOR = timedelta(days=400)
 NONE_LEFT = frozenset({"0", "0.0", "-1", "rejected"})
 MOST_TOLD = 16
 MOST_KNOWN = 10_000
+# Names of limits are the provider's: a new one with each answer would move the roster each time, and fill the table.
+MOST_OF_ONE = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,10 @@ def put_limits(cursor: Any, scope: str, limits: Iterable[Sequence[Any]], at: dat
     known = {(measure, window, direction): (limit, may_change, is_old) for measure, window, direction, limit, may_change, is_old in cursor.fetchall()}
     new = []
     for measure, window, direction, limit, told_by in limits:
-        there, may_change, is_old = known.get((measure, window, direction), (None, True, True))
+        name = (measure, window, direction)
+        if name not in known and len(known) >= MOST_OF_ONE:
+            continue
+        there, may_change, is_old = known.setdefault(name, (None, True, True))
         if is_old or (limit != there and (may_change or settled)):
             new.append([scope, measure, window, direction, limit, told_by, adapt(at)])
     for row in sorted(new, key=lambda row: row[1:4]):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from wire.waits import NUMBER, wait_of
+from wire.waits import NUMBER, bounded, wait_of
 
 REQUESTS, TOKENS, CONCURRENT, PERCENT = "requests", "tokens", "concurrent", "percent"
 # A number past any limit is a provider's way to say that there is none.
@@ -95,6 +95,7 @@ NAMES: Mapping[str, tuple[str, str, str | None, str]] = {
     "x-trial-endpoint-call-remaining": ("remaining", REQUESTS, "minute", ""),
 }
 CODEX = re.compile(r"x-codex-(primary|secondary)-(used-percent|window-minutes|reset-after-seconds|reset-at)")  # ChatGPT
+FEW = re.compile(r"[1-9][0-9]?")  # of a window: more would be no end of them
 NOTHING: Mapping[str, str] = {}
 STARTS = (*(start for start, _ in FAMILIES), "ratelimit", "x-codex-", "x-endpoint-", "x-trial-")
 LIST_WINDOW = re.compile(r";\s*w=(\d{1,9})\b")
@@ -128,8 +129,8 @@ def read_name(name: str) -> tuple[str, str, str | None, str] | None:
             said, way = UNITS[word]
             unit, direction = unit or said, way or direction
         elif word in WINDOWS:
-            window = f"{words[i - 1]}{WINDOWS[word]}" if i and words[i - 1].isdigit() else WINDOWS[word]
-        elif not (word.isdigit() and i + 1 < len(words) and words[i + 1] in WINDOWS):
+            window = f"{words[i - 1]}{WINDOWS[word]}" if i and FEW.fullmatch(words[i - 1]) else WINDOWS[word]
+        elif not (FEW.fullmatch(word) and i + 1 < len(words) and words[i + 1] in WINDOWS):
             return None
     if not what or ("unified" in words and window is None):
         return None
@@ -183,7 +184,7 @@ def of_group(unit: str, window: str | None, direction: str, said: Mapping[str, s
         remaining = 0
     elif "status" in said and limit is None and remaining is None:
         return None
-    if limit is not None and limit >= NO_LIMIT:
+    if max(limit or 0, remaining or 0) >= NO_LIMIT:
         return None
     if window is None:
         if seconds := LIST_WINDOW.search(text):
@@ -214,7 +215,7 @@ def policy(state: str, policies: str) -> list[Told]:
     whole = {m["name"]: int(m["value"]) for m in POLICY.finditer(policies.split(",")[0][:200])}
     if "r" not in now:
         return []
-    return [Told(REQUESTS, OF_SECONDS.get(whole.get("w", 0)), whole.get("q"), now["r"], now.get("t"))]
+    return [Told(REQUESTS, OF_SECONDS.get(whole.get("w", 0)), whole.get("q"), now["r"], bounded(now["t"]) if "t" in now else None)]
 
 
 def number(text: str) -> float | None:

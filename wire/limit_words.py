@@ -83,6 +83,8 @@ def in_violations(named: list[tuple[str, Any]]) -> Iterator[Told]:
             if not quota:
                 continue
             limit = count(str(one.get("quotaValue", "")))
+            if limit is not None and limit >= NO_LIMIT:
+                continue
             window = QUOTA_WINDOW.search(quota)
             unit = TOKENS if "token" in quota.lower() else REQUESTS
             direction = "input" if unit == TOKENS and "input" in quota.lower() else ""
@@ -108,4 +110,4 @@ def in_words(text: str) -> Iterator[Told]:
 
 def count(text: str | None) -> int | None:
     bare = (text or "").replace(",", "").strip()
-    return int(bare) if bare.isdecimal() and len(bare) < 21 else None
+    return int(bare) if bare.isascii() and bare.isdecimal() and len(bare) < 21 else None

@@ -281,3 +281,15 @@ def test_a_provider_that_says_when_again_is_believed_and_the_later_time_stays(fa
     until = Rest.objects.get().until
     calls.ask(model, HI, purpose="probe", judge="nobody", timeout_s=10, minds_rests=False)
     assert Rest.objects.get().until == until
+
+
+def test_limits_of_ever_new_names_end_somewhere(folder: Path) -> None:
+    (one,) = models("one")
+    for minutes in range(1, 100):
+        later(one, folder, minutes, Told("requests", f"{minutes}minute", 10))
+    assert LearnedLimit.objects.filter(scope=f"model:{one.id}").count() == learned.MOST_OF_ONE
+    before = current_version()
+    later(one, folder, 200, Told("requests", "99minute", 11))
+    assert current_version() == before
+    later(one, folder, 201, Told("requests", "1minute", 11))
+    assert LearnedLimit.objects.get(scope=f"model:{one.id}", window="1minute").limit == 11

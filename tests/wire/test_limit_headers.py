@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wire.limit_headers import Told, habits_of, told
+from wire.waits import LONGEST_S
 
 NOW = 1_790_000_000.0
 ANYWHERE, OPENAI, GROQ = "http://127.0.0.1:9000/v1", "https://api.openai.com/v1", "https://api.groq.com/openai/v1"
@@ -149,3 +150,36 @@ values = st.one_of(st.text(max_size=30), st.integers().map(str), st.floats().map
 def test_whatever_headers_say_nothing_breaks_and_nothing_is_negative(headers: dict[str, str]) -> None:
     for one in told(headers, ANYWHERE, NOW):
         assert all(value is None or value >= 0 for value in (one.limit, one.remaining, one.reset_s))
+
+
+HUGE = [
+    "999999999999999",
+    "1000000000000000",
+    "9223372036854775808",
+    "99999999999999999999",
+    "99999999999999999999.9",
+    "9" * 400,
+    "1e18",
+    "NaN",
+    "inf",
+    "0x10",
+    "²",
+]
+EVERYWHERE = [
+    f"{start}{what}{rest}" for start in ("x-ratelimit-", "ratelimit-", "x-tokenlimit-") for what in ("limit", "remaining") for rest in ("", "-tokens-minute")
+]
+
+
+@pytest.mark.parametrize("value", HUGE)
+def test_no_number_is_larger_than_a_table_holds_and_no_time_further_than_a_month(value: str) -> None:
+    cases = [{name: value, "x-ratelimit-reset": value} for name in EVERYWHERE]
+    cases += [{"ratelimit": f'"a";r={value};t={value}', "ratelimit-policy": f'"a";q={value};w=60'}, {"ratelimit": f'"a";r=0;t={value}'}]
+    for headers in cases:
+        for one in told(headers, ANYWHERE, NOW):
+            assert all(said is None or 0 <= said < 2**53 for said in (one.limit, one.remaining))
+            assert one.reset_s is None or 0 <= one.reset_s <= LONGEST_S
+
+
+@pytest.mark.parametrize("number", ["0", "100", "99999999", "²", "05"])
+def test_windows_without_an_end_of_numbers_are_none(number: str) -> None:
+    assert told({f"x-ratelimit-limit-tokens-{number}-minute": "9000"}, ANYWHERE, NOW) == ()

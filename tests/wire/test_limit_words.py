@@ -102,3 +102,18 @@ def test_a_refusal_is_about_one_model_only_where_it_says_so(message: str, about_
 def test_a_limit_of_nothing_is_no_credit_whatever_wait_stands_beside_it() -> None:
     found = refusals.read(429, {}, json.dumps(error("Quota exceeded for metric: x_requests\nlimit: 0. Please retry in 59s.")).encode(), NOW)
     assert (found.code, found.retry_after_s) == ("no_credit", None)
+
+
+@pytest.mark.parametrize("number", ["1000000000000000", "9223372036854775808", "99999999999999999999", "9" * 400, "-1", "1e400", "٣", "²"])
+def test_a_refusal_tells_no_number_that_no_table_holds(number: str) -> None:
+    violations = [{"quotaId": "GenerateRequestsPerDayPerProject", "quotaValue": number}]
+    bodies = [
+        {"error": {"message": "Quota exceeded.", "details": [{"violations": violations}]}},
+        error(f"would exceed your rate limit of {number} tokens per minute"),
+        error(f"Rate limit reached on tokens per min (TPM): Limit {number}, Used {number}"),
+        error(f"Rate limit of {number} per {number}s exceeded for UserByModel"),
+        error(f"limit of {number} concurrent requests"),
+    ]
+    for body in bodies:
+        for one in in_refusal(429, {}, json.dumps(body).encode(), "http://127.0.0.1/v1", NOW):
+            assert all(said is None or 0 <= said < 10**15 for said in (one.limit, one.remaining))
