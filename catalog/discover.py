@@ -52,7 +52,7 @@ def find(wanted: Wanted, now: datetime, limit: int, page_token: str) -> tuple[Pa
 
 
 def fits(row: Row, wanted: Wanted, now: datetime) -> bool:
-    if wanted.text and not all(word in row.text for word in wanted.text.casefold().split()):
+    if wanted.text and not all(row.says(word) for word in wanted.text.casefold().split()):
         return False
     if any((fact := row.facts.get(name)) is None or fact.value is not True for name in wanted.can):
         return False

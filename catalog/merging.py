@@ -203,7 +203,8 @@ def row_of(
     about = [offer.about for offer in ranked]
     weights = [said for one in about if isinstance(said := one.get("open_weights"), bool)]
     priced = [route for route in routes if route.price and not route.is_deprecated]  # what is free is said apart
-    names = {route.served_name for route in routes} | {route.title for route in routes} | {route.endpoint for route in routes}
+    names = {route.served_name for route in routes}
+    places = {route.title for route in routes} | {route.endpoint for route in routes}
     return Row(
         model=model,
         title=title or (listed[0][1].served_name if listed else stem),
@@ -221,6 +222,7 @@ def row_of(
         is_deprecated=bool(found) and all(route.is_deprecated for route in routes),
         on_roster=on_roster,
         text=" ".join([model, title, *sorted(names), *on_roster]).casefold(),
+        places=" ".join(["", *sorted(places)]).casefold(),
     )
 
 

@@ -67,7 +67,8 @@ class Route:
 class Row:
     """One model.
 
-    Shape: `model` is its id here, "maker/name"; `cheapest` is the cheapest route that costs something; `text` what is searched; `on_roster` aliases;
+    Shape: `model` is its id here, "maker/name"; `cheapest` is the cheapest route that costs something; `text` what is searched; `places` where it is to be had, of
+    which only the beginnings of words are searched: who looks for llama does not mean all that Ollama serves; `on_roster` aliases;
     `is_first` says that it came with a catalog's first reading.
     """
 
@@ -87,6 +88,11 @@ class Row:
     is_deprecated: bool
     on_roster: tuple[str, ...]
     text: str
+    places: str
+
+    def says(self, word: str) -> bool:
+        """Whether a word, in lower case, stands in one of its names or begins one of its places."""
+        return word in self.text or f" {word}" in self.places
 
     @property
     def is_free(self) -> bool:
