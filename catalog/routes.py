@@ -67,8 +67,8 @@ class Route:
 class Row:
     """One model.
 
-    Shape: `model` is its id here, "maker/name"; `cheapest` is the cheapest route that costs something; `text` what is searched; `places` where it is to be had, of
-    which only the beginnings of words are searched: who looks for llama does not mean all that Ollama serves; `on_roster` aliases;
+    Shape: `model` is its id here, "maker/name"; `cheapest` is the cheapest route that costs something; `on_roster` aliases; `text` what is searched;
+    `places` providers and endpoints, of which only the beginnings of words are: who looks for llama does not mean all that Ollama serves;
     `is_first` says that it came with a catalog's first reading.
     """
 

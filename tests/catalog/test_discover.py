@@ -184,11 +184,11 @@ def test_filters_on_what_a_model_can_and_is() -> None:
 
 def test_a_word_is_looked_for_in_names_and_at_the_beginning_of_providers() -> None:
     KnownProvider.objects.create(source="models_dev", provider="ollama-cloud", title="Ollama Cloud", base_url="https://ollama.com/v1", kind="openai")
-    offer("ollama-cloud", "glm-77")
+    offer("ollama-cloud", "owl-77")
     offer("x", "codellama-7")
     assert ids(text="llama") == ["codellama-7"]
-    assert ids(text="ollama") == ["glm-77"]
-    assert ids(text="cloud glm") == ["glm-77"]
+    assert ids(text="ollama") == ["owl-77"]
+    assert ids(text="cloud owl") == ["owl-77"]
 
 
 @pytest.mark.parametrize(
