@@ -17,7 +17,7 @@ def flag(name: str, tells: str) -> OpenApiParameter:
 
 WANTED = [
     *PAGE,
-    OpenApiParameter("text", str, description="Words that all stand in its names, its providers or its aliases."),
+    OpenApiParameter("text", str, description="Words that all stand in its names or aliases, or begin its providers or endpoints."),
     OpenApiParameter("provider", str, description="A provider's id, or an endpoint's name here."),
     OpenApiParameter("can", str, description=f"What it must be able to do, with commas: {', '.join(CAPABILITIES)}."),
     OpenApiParameter("min_context", int, description="Tokens of context at least."),
