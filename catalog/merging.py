@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from catalog import identity
+from catalog import identity, model_lists
 from catalog.candidates import Kept, Names
 from catalog.facts import FACT_FIELDS, LISTED, PRICE_FIELDS, TIERS, Fact
 from catalog.known import KnownProvider, provider_of
@@ -76,8 +76,9 @@ def merged(
 
 
 def writes_text(offer: Offer) -> bool:
+    """Whether a model answers prompts. Catalogs give text as the output of embeddings and rerankers too, so its name is looked at as well."""
     writes = offer.about.get("output")
-    return not writes or "text" in writes
+    return (not writes or "text" in writes) and model_lists.chats(None, offer.served_name)
 
 
 def here_of(row: tuple[str, str, str, str], providers: Mapping[str, KnownProvider], kept: Kept | None) -> Here:

@@ -182,6 +182,12 @@ def test_filters_on_what_a_model_can_and_is() -> None:
     assert ids(text="owl b-1") == []
 
 
+def test_what_answers_no_prompt_is_not_offered_whatever_its_catalog_calls_its_output() -> None:
+    for name in ("owl-embed-2", "owl-rerank-2", "owl-2"):
+        offer("x", name, about={"output": ["text"]})
+    assert ids() == ["owl-2"]
+
+
 def test_a_word_is_looked_for_in_names_and_at_the_beginning_of_providers() -> None:
     KnownProvider.objects.create(source="models_dev", provider="ollama-cloud", title="Ollama Cloud", base_url="https://ollama.com/v1", kind="openai")
     offer("ollama-cloud", "owl-77")
