@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from catalog import hubs, web
+from catalog import hubs, model_lists, web
 from catalog.hubs import Hub, Plain
 from catalog.providers import Listed, Provider
 
@@ -109,19 +109,21 @@ def plain_list(provider: Provider, base_url: str, server: Server, refused: Calla
         raise refused(fetched)
     body = web.json_of(fetched, API)
     models = {one.served_name: one for one in read(provider, body, fetched)}
-    first, seen = body, {url}
+    first, seen, is_cut = body, {url}, model_lists.is_cut(body)
     try:
         while (following := provider.next_page(url, body)) is not None:
-            if following in seen or len(seen) >= MOST_PAGES:
-                return Plain(base_url, fetched.headers, first, tuple(models.values())), False
+            if following in seen or len(seen) >= MOST_PAGES or len(models) >= model_lists.MOST_MODELS:
+                return Plain(base_url, fetched.headers, first, tuple(models.values())[: model_lists.MOST_MODELS]), False
             seen.add(url := following)
             page = server.fetch(url)
             body = web.json_of(page, API)
+            is_cut = is_cut or model_lists.is_cut(body)
             for one in read(provider, body, page):
                 models.setdefault(one.served_name, one)
     except web.WebError:
         return Plain(base_url, fetched.headers, first, tuple(models.values())), False
-    return Plain(base_url, fetched.headers, first, tuple(models.values())), True
+    most = model_lists.MOST_MODELS
+    return Plain(base_url, fetched.headers, first, tuple(models.values())[:most]), not is_cut and len(models) <= most
 
 
 def read(provider: Provider, body: Any, fetched: web.Fetched) -> list[Listed]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 from typing import Any
 
 from catalog import facts, names
@@ -23,7 +23,7 @@ NAME_FIELDS = ("id", "model", "key", "model_name", "model_group", "name")
 def tokens(value: Any) -> int | None:
     """Several values are those of several providers behind one name: the least holds for all."""
     if isinstance(value, list):
-        return min((found for one in value if (found := tokens(one)) is not None), default=None)
+        return min((found for one in value if not isinstance(one, list) and (found := tokens(one)) is not None), default=None)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
@@ -68,7 +68,7 @@ def price(value: Any, times: Decimal) -> str | None:
         return None
     try:
         amount = Decimal(str(value)) * times
-    except InvalidOperation:
+    except (InvalidOperation, Overflow):
         return None
     if not amount.is_finite() or not 0 <= amount <= facts.MOST_USD_PER_MTOK:
         return None
@@ -293,6 +293,12 @@ def entries(body: Any) -> list[Any]:
     if found and not any(name_of(entry) for entry in found):
         raise ValueError("No entry of its list has a name.")
     return found[:MOST_MODELS]
+
+
+def is_cut(body: Any) -> bool:
+    """Tells whether a list is longer than is read: what is not in what was read may be there all the same."""
+    lists_there = [body] if isinstance(body, list) else [body.get(field) for field in ("data", "models")] if isinstance(body, Mapping) else []
+    return sum(len(one) for one in lists_there if isinstance(one, list)) > MOST_MODELS
 
 
 def read(body: Any) -> list[Listed]:

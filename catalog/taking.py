@@ -14,6 +14,7 @@ from django.db import transaction
 from catalog import facts, models, prices
 from catalog.shape import ShapeError
 from catalog.sources import Catalog, Offered, Skipped, Source
+from catalog.sources._reading import check_count
 
 # A price that rose a hundredfold is believed once the catalog has said so for as long.
 BELIEVED_AFTER = timedelta(days=7)
@@ -59,6 +60,7 @@ def together(source: Source, bodies: Iterable[Any]) -> Catalog:
     """Reads a catalog's pages as one. Errors: Refused where a page is not this catalog."""
     try:
         read = [source.read(body) for body in bodies]
+        check_count(*(one.offers for one in read), *(one.skipped for one in read))
     except ValueError as error:
         raise Refused(f"it is not the catalog: {error}") from None
     return Catalog(
@@ -146,7 +148,10 @@ def write_providers(source: str, catalog: Catalog) -> None:
     names = ("title", "base_url", "kind", "key_env", "doc")
     rows = [models.KnownProvider(source=source, provider=one.provider, **{name: getattr(one, name) for name in names}) for one in catalog.providers]
     models.KnownProvider.objects.bulk_create(rows, batch_size=500, update_conflicts=True, unique_fields=["source", "provider"], update_fields=names)
-    models.KnownProvider.objects.filter(source=source).exclude(provider__in=[one.provider for one in catalog.providers]).delete()
+    kept = models.KnownProvider.objects.filter(source=source)
+    gone = sorted({*kept.values_list("provider", flat=True)} - {one.provider for one in catalog.providers})
+    for start in range(0, len(gone), 500):
+        kept.filter(provider__in=gone[start : start + 500]).delete()
 
 
 def noted(skipped: Iterable[Skipped], before: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str, Any]]:

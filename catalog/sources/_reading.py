@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -10,6 +10,8 @@ from catalog import facts
 
 # Beyond any currency: written out, 1e400000 would fill a page.
 MOST_AMOUNT = Decimal(10**15)
+# Many times what all catalogs hold together: each entry beyond becomes objects and rows, which would fill this server, not tell more.
+MOST_ENTRIES = 100_000
 LONGEST_TEXT = 300
 LONGEST_NOTE = 1000
 # Why a model's figures are no prices a token.
@@ -33,6 +35,12 @@ def name(value: Any, longest: int = LONGEST_TEXT) -> str:
     if len(value) > longest or not value.isprintable():
         raise ValueError(f"Its name has over {longest} characters, or some that do not print.")
     return value
+
+
+def check_count(*lists: Sized) -> None:
+    """Errors: ValueError where a catalog holds more than any does."""
+    if sum(map(len, lists)) > MOST_ENTRIES:
+        raise ValueError(f"it holds more than {MOST_ENTRIES:,} entries.")
 
 
 def objects(value: Any) -> Iterable[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.sources import Catalog, Offered, Provided, Skipped, Source
-from catalog.sources._reading import LONGEST_NOTE, known, name, objects, size, text, truth
+from catalog.sources._reading import LONGEST_NOTE, check_count, known, name, objects, size, text, truth
 
 # Its platforms that models.dev knows under another id.
 SAME_AS: Mapping[str, str] = {
@@ -51,6 +51,8 @@ class FreeLLMAPI(Source):
     def read(self, body: Any) -> Catalog:
         if not isinstance(body, Mapping) or not isinstance(body.get("models"), list):
             raise ValueError("it is no list of models.")
+        platforms = body.get("platforms")
+        check_count(body["models"], platforms if isinstance(platforms, list) else ())
         offers: list[Offered] = []
         skipped: list[Skipped] = []
         for model in body["models"]:
@@ -61,7 +63,7 @@ class FreeLLMAPI(Source):
                 skipped.append(Skipped(entry, str(error)))
         if not offers:
             raise ValueError("it lists no models.")
-        titles = {text(one.get("id"), 100): text(one.get("name"), 200) for one in objects(body.get("platforms"))}
+        titles = {text(one.get("id"), 100): text(one.get("name"), 200) for one in objects(platforms)}
         providers = tuple(provided(platform, titles.get(platform, "")) for platform in sorted({*titles, *BASE_URLS}) if platform)
         return Catalog(tuple(offers), providers, tuple(skipped), version=text(body.get("version"), 100))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from catalog import facts
 from catalog.sources import Catalog, Offered, Provided, Skipped, Source
-from catalog.sources._reading import amount, known, name, objects, price, size, text, texts, truth, unpriced
+from catalog.sources._reading import amount, check_count, known, name, objects, price, size, text, texts, truth, unpriced
 
 # Its word for the code that speaks to a provider, and the roster's kind. Others (Bedrock, Vertex, Azure) sign in ways that no kind of ours does.
 KINDS: Mapping[str, str] = {
@@ -58,6 +58,7 @@ class ModelsDev(Source):
         offers: list[Offered] = []
         providers: list[Provided] = []
         skipped: list[Skipped] = []
+        check_count(body, *(one["models"] for one in body.values() if isinstance(one, Mapping) and isinstance(one.get("models"), Mapping)))
         for provider_id, provider in body.items():
             if not isinstance(provider, Mapping) or not isinstance(provider.get("models"), Mapping):
                 skipped.append(Skipped(text(provider_id, 100), "It is no provider with models."))

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from catalog.sources import Catalog, Offered, Provided, Skipped, Source
-from catalog.sources._reading import amount, known, name, price, size, text, texts, unpriced
+from catalog.sources._reading import amount, check_count, known, name, price, size, text, texts, unpriced
 
 PROVIDER = "openrouter"
 PROVIDED = Provided(
@@ -46,6 +46,7 @@ class OpenRouter(Source):
     def read(self, body: Any) -> Catalog:
         if not isinstance(body, Mapping) or not isinstance(body.get("data"), list):
             raise ValueError("it is no list of models under data.")
+        check_count(body["data"])
         offers: list[Offered] = []
         skipped: list[Skipped] = []
         for model in body["data"]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from catalog import candidates, prices
+from catalog import candidates, model_lists, prices
 from catalog.editing import UnknownEndpoint
 from catalog.models import Endpoint, Listing, Model
 from tests.catalog.pages import Pages
@@ -141,3 +141,29 @@ def test_the_catalog_schedule_asks_endpoints_too(there: Endpoint) -> None:
     report = read_catalogs(timezone.now(), timezone.now())
     assert report["lists"]["groq-eu"] == {"models": 2, "hub": "", "error": ""}
     assert "connection refused" in report["lists"]["dead"]["error"]
+
+
+ROWS = [{"id": f"m{n}"} for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    "pages_there",
+    [
+        {"/v1/models": {"data": ROWS}},
+        {"/v1/models": ROWS},
+        {"/v1/models": {"data": ROWS[:3], "models": [{"name": row["id"]} for row in ROWS[3:]]}},
+        {"/v1/models": {"data": ROWS[:4], "links": {"next": "/p2"}}, "/p2": {"data": ROWS[4:]}},
+        {"/v1/models": {"data": ROWS[:5], "links": {"next": "/p2"}}, "/p2": {"data": ROWS[5:]}},
+    ],
+    ids=["an object", "a list", "two lists", "two pages", "a page that is full"],
+)
+def test_a_list_longer_than_is_read_says_of_nobody_that_it_is_gone(
+    there: Endpoint, pages: Pages, make_model: Any, pages_there: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_lists, "MOST_MODELS", 5)
+    for path, body in pages_there.items():
+        pages.put(path, body)
+    make_model("last", served_name="m5")
+    found = candidates.refresh("groq-eu")
+    assert (len(found.models), found.is_whole, found.error) == (5, False, "")
+    assert candidates.unlisted("groq-eu") is None

@@ -266,3 +266,21 @@ def test_any_json_is_a_list_or_a_value_error(body: Any) -> None:
 )
 def test_what_answers_no_prompt_with_text_is_marked(entry: dict[str, Any], chat: bool) -> None:
     assert [one.chat for one in read({"data": [entry]})] == [chat]
+
+
+def nested(levels: int) -> Any:
+    """A list in a list in a list, as JSON can hold it."""
+    found: Any = 1
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(
+    "value", [*(nested(levels) for levels in (2, 300, 600, 900)), "1e999999", "9e999999", "1e400", "NaN", "-1", 1e308, float("inf"), float("nan"), 10**400]
+)
+@pytest.mark.parametrize("field", ["context_length", "supported_parameters", "capabilities", "supportedInputModalities", "type", "input_cost_per_token"])
+def test_a_value_that_is_none_tells_nothing_and_costs_nobody_the_list(field: str, value: Any) -> None:
+    found = read({"data": [{"id": "odd", field: value, "pricing": {"prompt": value, "input": value}}, {"id": "fine", "context_length": 8}]})
+    assert [one.served_name for one in found] == ["odd", "fine"]
+    assert not {"context_window", "input_usd_per_mtok"} & found[0].facts.keys()

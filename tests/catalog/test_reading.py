@@ -13,7 +13,8 @@ from django.db import connection
 
 from access import preferences
 from catalog import checks, load, offers, reading, sources
-from catalog.models import Endpoint, Model, Offer, Price, Source
+from catalog.models import Endpoint, KnownProvider, Model, Offer, Price, Source
+from catalog.sources import _reading
 from tests.catalog.pages import Pages
 from tests.catalog.test_sources import free, model, provider, routed
 
@@ -417,3 +418,37 @@ def test_a_run_leaves_prices_alone_that_are_not_the_catalogs_and_says_so(pages: 
     ]
     assert report["sources"]["models_dev"]["state"] == "changed"
     assert report["sources"]["openrouter"]["state"] == "failed"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "path", "few", "many"),
+    [
+        ("models_dev", "/api.json", catalog("a"), catalog(*"abcdefgh")),
+        ("models_dev", "/api.json", catalog("a"), {f"p{n}": provider({"a": model()}) for n in range(8)}),
+        ("models_dev", "/api.json", catalog("a"), {f"p{n}": {"models": {}} for n in range(8)}),
+        ("models_dev", "/api.json", catalog("a"), {f"p{n}": 1 for n in range(8)}),
+        ("openrouter", "/models", {"data": [routed(id="a/b")]}, {"data": [routed(id=f"a/{n}") for n in range(8)]}),
+        ("openrouter", "/models", {"data": [routed(id="a/b")]}, {"data": [{} for _ in range(8)]}),
+        ("freellmapi", "/latest", {"models": [free(modelId="a")]}, {"models": [free(modelId=f"a{n}") for n in range(8)]}),
+        ("freellmapi", "/latest", {"models": [free(modelId="a")]}, {"models": [free(modelId="a")], "platforms": [{"id": str(n)} for n in range(8)]}),
+    ],
+)
+def test_a_catalog_beyond_any_measure_is_not_taken_over(pages: Pages, monkeypatch: pytest.MonkeyPatch, name: str, path: str, few: Any, many: Any) -> None:
+    monkeypatch.setattr(_reading, "MOST_ENTRIES", 6)
+    pages.put(path, few)
+    assert read(name=name).state == "changed"
+    before = listed(name)
+    pages.put(path, many)
+    done = read(NOW + DAY, name)
+    assert (done.state, listed(name)) == ("failed", before)
+    assert "more than 6 entries" in done.error
+
+
+@pytest.mark.django_db
+def test_providers_that_a_catalog_names_no_more_go_however_many(pages: Pages) -> None:
+    pages.put("/api.json", {f"p{n}": provider({"a": model()}) for n in range(1200)})
+    assert read().added == 1200
+    pages.put("/api.json", {f"p{n}": provider({"a": model()}) for n in range(600)})
+    assert read(NOW + DAY).state == "changed"
+    assert KnownProvider.objects.filter(source="models_dev").count() == 600
