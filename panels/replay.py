@@ -79,7 +79,7 @@ def read(lines: Iterable[str]) -> list[Line]:
             found.append(
                 Line(at, int(said["panel"]), str(said["collection"]), str(said["model"]), int(said["judge"]), useful, int(said["real"]), int(said["false"]))
             )
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise HistoryError(
                 f"Line {number} is no verdict of an export: at (with its offset), panel, collection, model, judge, useful, real, false."
             ) from None

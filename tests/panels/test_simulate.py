@@ -120,9 +120,23 @@ def test_a_model_that_came_later_is_there_from_its_first_verdict_on() -> None:
     assert history.truth[5][0] > 0.8 > 0.2 > history.truth[75][0], "a model that changed is seen to change"
 
 
+VERDICT = '{"at": "2026-01-01T00:00:00+00:00", "panel": 1, "collection": "c", "model": "m", "judge": 1, "useful": true, "real": 0, "false": 0}'
+BROKEN = [
+    (line, "Line 1 is no verdict")
+    for line in (
+        *(VERDICT.replace('"panel": 1', f'"panel": {odd}') for odd in ("1e400", "NaN", "-Infinity", "null", '"x"', "{}", "1" * 5000)),
+        *(VERDICT.replace("2026-01-01T", odd) for odd in ("0000-01-01T", "99999-01-01T", "2026-13-01T", "T")),
+        VERDICT.replace("true", '"yes"'),
+        "[" * 100_000,
+        '{"at": ' * 100_000,
+        VERDICT[:-5],
+    )
+]
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("no json", "Line 1 is no verdict"), ('{"at": "2026-01-01T00:00:00"}', "Line 1 is no verdict"), ("[]", "Line 1"), ("\n\n{}", "Line 3")],
+    [("no json", "Line 1 is no verdict"), ('{"at": "2026-01-01T00:00:00"}', "Line 1 is no verdict"), ("[]", "Line 1"), ("\n\n{}", "Line 3"), *BROKEN],
 )
 def test_a_line_that_is_no_verdict_is_named(text, says) -> None:
     with pytest.raises(replay.HistoryError, match=says):
