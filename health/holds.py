@@ -56,6 +56,13 @@ def limit_holds(scope: str, limits: Mapping[str, Any], tokens: int, learned: Map
     return holds
 
 
+def holding(limits: Mapping[str, Any], learned: Mapping[str, Any]) -> dict[str, Any]:
+    """Gives the limits that hold, in a roster's shape: those that a person set, and window by window those that were learned besides."""
+    windows = {m: {**learned.get(m, NOTHING), **(limits.get(m) or NOTHING)} for m in ("requests", "tokens")}
+    most = learned.get("parallel") if limits.get("parallel") is None else limits["parallel"]
+    return {**{m: caps for m, caps in windows.items() if caps}, **({} if most is None else {"parallel": most})}
+
+
 def fitted(amount: int, caps: Mapping[str, int], told: Mapping[str, int]) -> int:
     """What a call holds of a limit that was learned: no more than all of it.
 

@@ -127,8 +127,8 @@ class Gateway:
         return max(found, key=lambda r: r.until) if found else None
 
     def learn(self, attempt: Attempt, error: UpstreamError, every_kind: bool) -> bool:
-        """Lets rest whom a failure says to; tells whether anybody has to. Outside route mode only what a provider itself asked for with a time."""
-        if not every_kind and not (error.code == "rate_limit_exceeded" and error.retry_after_s is not None):
+        """Lets rest whom a failure says to; tells whether anybody has to. Outside route mode only a limit does, with a time or without."""
+        if not every_kind and error.code != "rate_limit_exceeded":
             return False
         model, now = attempt.order.model, datetime.now(UTC)
         standing = {**(self.snapshots.last.rests if self.snapshots.last else {}), **self.rests}

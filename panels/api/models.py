@@ -10,8 +10,9 @@ from rest_framework.response import Response
 
 from catalog import editing, listing
 from catalog.listing import ModelView
-from health import condition, rests
+from health import condition, learned, rests
 from health.condition import Condition
+from health.holds import holding
 from health.resting import Resting
 from panels import records
 from panels.api import health_shapes, shapes
@@ -49,8 +50,10 @@ def shown(model: ModelView, resting: dict[str, Resting], left: dict[str, Any], o
 
 
 def with_health(models: list[ModelView]) -> list[dict[str, Any]]:
+    now = timezone.now()
     scopes = {f"model:{m.id}": m.limits for m in models} | {f"endpoint:{m.endpoint_id}": m.endpoint_limits for m in models}
-    resting, left = rests.resting(timezone.now()), rests.left(scopes)
+    force = learned.in_force(now, list(scopes))
+    resting, left = rests.resting(now), rests.left({scope: holding(limits, force.get(scope, {})) for scope, limits in scopes.items()})
     known = condition.conditions(m.alias for m in models)
     return [shown(model, resting, left, known.get(model.alias, condition.UNKNOWN)) for model in models]
 

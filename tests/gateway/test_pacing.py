@@ -35,6 +35,8 @@ def test_a_limit_in_headers_is_kept_by_every_worker_before_the_provider_refuses(
     else:
         assert bench.ask(fast).status == 200
     assert [(r["measure"], r["window"], r["limit"], r["told_by"]) for r in learned(bench, here)] == [("requests", "minute", 3, "header")]
+    left = eventually(lambda: bench.live.api("GET", f"models/{fast}")["limits_left"]["endpoint"], "what is left of it")
+    assert left == {"requests": {"minute": 3}}
     # The models behind one key share its limit: three more, whichever they are asked of, then none.
     assert bench.ask(f"{core}:route").status == 200
     panel = bench.ask(core)
@@ -43,6 +45,21 @@ def test_a_limit_in_headers_is_kept_by_every_worker_before_the_provider_refuses(
     assert (refused.status, refused.code) == (429, "rate_limit_exceeded")
     assert 50 <= int(refused.headers["retry-after"]) <= 61
     assert len(bench.fake.calls_to(fast)) + len(bench.fake.calls_to(other)) == 4
+
+
+@pytest.mark.parametrize("door", ["direct", "panel"])
+def test_a_refusal_without_a_time_rests_its_endpoint_whatever_was_asked_for(bench: Bench, door: str) -> None:
+    here = bench.endpoint("there")
+    fast, other = bench.model("fast", status(429), endpoint=here), bench.model("other", endpoint=here)
+    asked = {"direct": fast, "panel": bench.collection([fast])}[door]
+    assert bench.ask(asked).status == 429
+    eventually(lambda: rests(bench), "the rest")
+    # Two minutes, for all models behind the key; nothing is sent meanwhile.
+    for again in (asked, other):
+        refused = bench.ask(again)
+        assert refused.status == 429
+        assert 100 <= int(refused.headers["retry-after"]) <= 120
+    assert (len(bench.fake.calls_to(fast)), len(bench.fake.calls_to(other))) == (1, 0)
 
 
 def test_a_limit_that_a_person_set_goes_before_the_learned_one(bench: Bench) -> None:

@@ -267,11 +267,11 @@ def test_a_wrong_model_is_400_naming_the_field(operator: Api, body: dict[str, An
 
 def test_models_take_the_same_queries_however_many(operator: Api, django_assert_num_queries: Any) -> None:
     make_model("m0", limits={"parallel": 1})
-    with django_assert_num_queries(6):  # the key, models, prices, rests, meters, health
+    with django_assert_num_queries(7):  # the key, models, prices, learned limits, rests, meters, health
         operator.get("models")
     for i in range(1, 9):
         make_model(f"m{i}", endpoint=make_endpoint(f"e{i}", limits={"parallel": 1}))
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         assert len(ok(operator.get("models"))["data"]) == 9
 
 
