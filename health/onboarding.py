@@ -20,11 +20,12 @@ from django.utils import timezone
 from access import audit
 from access.ids import new_id
 from access.pages import Page, keyset
-from catalog import adding, listing, names
+from catalog import adding, candidates, listing, names
 from catalog.editing import UnknownEndpoint
 from catalog.shape import ShapeError
 from health import errands, estimates
 from health.models import Batch, Onboarding
+from health.roll import answers_in_words
 
 ERRAND = "onboard"
 PRIORITY = 30
@@ -191,7 +192,8 @@ def expected(endpoint: str, served_names: Any, mode: Any) -> Expected:
     kinds = [kind for stage, kind in (("check", "word"), ("speed", "perf")) if stage in MODES[mode]]
     if not kinds:
         return Expected(len(wanted), 0, 0, 0)
-    models = adding.as_models(endpoint, wanted)
+    silent = candidates.not_chat(endpoint)
+    models = [m for m in adding.as_models(endpoint, wanted) if answers_in_words(m, silent)]  # nobody else is asked anything
     found = [estimates.estimate(kind, models) for kind in kinds]
     costs = [[m.cost_pusd for m in each] for each in zip(*(f.models for f in found), strict=True)]
     known = [sum(c for c in of_model if c is not None) for of_model in costs if None not in of_model]

@@ -28,7 +28,9 @@ def shown(one: onboarding.BatchShown, whole: bool) -> dict[str, Any]:
 
 
 def priced(fields: dict[str, Any]) -> dict[str, Any]:
-    return {"cost_usd" if name == "cost_pusd" else name: usd_text(said) if name == "cost_pusd" else said for name, said in fields.items()}
+    """Puts the cost into US dollars: null, not 0, where all that is known of it is that calls had no price."""
+    pusd = fields["cost_pusd"] or (None if fields["unpriced"] else fields["cost_pusd"])
+    return {"cost_usd" if name == "cost_pusd" else name: usd_text(pusd) if name == "cost_pusd" else said for name, said in fields.items()}
 
 
 class OnboardPaths(View):

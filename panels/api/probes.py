@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from rest_framework.request import Request
@@ -79,7 +80,8 @@ def health_json(of: Condition) -> dict[str, Any]:
         "unlisted_since": to_json(of.unlisted_since),
         "drift": to_json(of.drift),
     }
-    return {"health": health, "speed": to_json(of.speed)}
+    speed = {kind: {**of_kind, "at": to_json(datetime.fromisoformat(of_kind["at"]))} for kind, of_kind in of.speed.items()}
+    return {"health": health, "speed": to_json(speed)}
 
 
 # ------------------------------------------------------------------ what is done to a model

@@ -58,6 +58,7 @@ def test_speed_is_measured_with_a_short_and_a_long_stream_and_shown(bench: Bench
     assert {p["kind"] for p in probes(bench, alias, 2)} == {"short", "long"}
     speed = eventually(lambda: s if len(s := bench.live.api("GET", f"models/{alias}")["speed"]) == 2 else None, "both speeds")
     assert speed["long"]["of"] == 1
+    assert speed["long"]["at"].endswith("Z")
     assert speed["long"]["tokens_per_s"] > 0
     assert speed["short"]["ttft_ms"] >= 0
     assert all(call.stream for call in bench.fake.calls_to(alias))

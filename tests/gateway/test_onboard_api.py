@@ -74,7 +74,7 @@ def test_a_full_one_is_timed_too_and_says_that_there_is_no_suite(onboards: Bench
     assert {stage: came["outcome"] for stage, came in one["stages"].items()} == {"register": "ok", "check": "ok", "speed": "ok", "suite": "skipped"}
     assert calls(onboards, name) == 3
     assert one["unpriced"] == 3
-    assert one["cost_usd"] == "0"
+    assert one["cost_usd"] is None  # not 0: nobody knows
 
 
 def test_an_ad_hoc_one_is_never_called(onboards: Bench) -> None:
@@ -187,6 +187,13 @@ def test_a_dry_run_tells_the_cost_and_asks_nothing(onboards: Bench) -> None:
     assert (found["models"], found["calls"], found["unpriced"]) == (2, 6, 1)
     assert 0 < float(found["cost_usd"]) < 0.01
     assert post(onboards, [priced], "quick_ad_hoc", code=200, query="?dry_run=1") == {"models": 1, "calls": 0, "cost_usd": "0", "unpriced": 0}
+    # What answers no prompt is asked nothing, so it costs nothing and nothing of it is unknown.
+    assert post(onboards, [priced, "text-embedding-3-small"], "quick", code=200, query="?dry_run=1") | {"cost_usd": ""} == {
+        "models": 2,
+        "calls": 1,
+        "cost_usd": "",
+        "unpriced": 0,
+    }
     assert not onboards.live.rows("health.Onboarding", endpoint=here(onboards))
     assert calls(onboards, priced) == 0
 
