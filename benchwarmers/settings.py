@@ -369,6 +369,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/bench",
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "panels.api.schema.verbs_apart"],
 }
 
 LOG_LEVEL = env_str("BENCH_LOG_LEVEL", "INFO").upper()

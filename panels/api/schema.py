@@ -9,7 +9,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularAPIView
 
-from panels.api.view import PerMethod, View
+from panels.api.view import OneForm, PerMethod, View
 
 
 class Schema(SpectacularAPIView):  # type: ignore[misc]
@@ -18,7 +18,35 @@ class Schema(SpectacularAPIView):  # type: ignore[misc]
     authentication_classes = View.authentication_classes
     permission_classes = [PerMethod]
     renderer_classes = [OpenApiJsonRenderer]
+    content_negotiation_class = OneForm
     scopes: dict[str, Any] = {"GET": ("read", "ask", "judge")}
+
+
+# What may follow a model's alias: the operation, the status it answers with, the one field it takes and what that is.
+VERBS = {
+    "retire": ("retire_model", "200", "reason", "Takes it out of play; it keeps its seats and its record."),
+    "restore": ("restore_model", "200", "reason", "Brings it back."),
+    "probe": ("probe_model", "202", "kind", "Queues a probe: word (without a kind), perf or drift."),
+    "baseline": ("accept_baseline", "200", "", "Takes what answers now as the new baseline of drift."),
+}
+
+
+def verbs_apart(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Describes what follows a model's alias as paths of their own, though one view takes them: an alias may end in any of these words itself."""
+    paths = result["paths"]
+    one = "/bench/models/{alias}"
+    if "post" not in paths.get(one, {}):
+        return result
+    said = paths[one].pop("post")
+    for verb, (operation, status, field, tells) in VERBS.items():
+        own = {**said, "operationId": operation, "description": tells, "responses": {status: said["responses"][status]}}
+        own["parameters"] = [p for p in paths[one]["get"]["parameters"] if p["in"] == "path"]
+        body = {"type": "object", "properties": {field: {"type": "string", "maxLength": 500}} if field else {}}
+        body |= {"required": [field]} if field == "reason" else {}
+        own["requestBody"] = {"content": {"application/json": {"schema": body}}, "required": field == "reason"}
+        paths[f"{one}/{verb}"] = {"post": own}
+    result["paths"] = dict(sorted(paths.items()))
+    return result
 
 
 class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[misc]

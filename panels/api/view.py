@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import ProtectedError
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -36,6 +37,13 @@ class StrictJson(BaseParser):
         return parse_body(data)
 
 
+class OneForm(DefaultContentNegotiation):
+    """Answers in the one form that a path has, whatever Accept names: who asks for text/csv with ?format=csv means it, and 406 helps nobody."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
 class PerMethod(BasePermission):
     """Asks for the scope that the view names for this method, in `scopes`. Errors: MissingKey, NotAllowed."""
 
@@ -54,6 +62,7 @@ class View(APIView):
     """One path. `scopes` tells for each method which scopes open it, any one of them; a method that is not named there needs `operate`."""
 
     parser_classes = [StrictJson]
+    content_negotiation_class = OneForm
     permission_classes = [PerMethod]
     scopes: Mapping[str, tuple[str, ...]] = {}
 

@@ -173,12 +173,21 @@ def test_describing_warns_of_nothing(operator: Api, capfd: pytest.CaptureFixture
 def test_every_path_is_described(operator: Api) -> None:
     paths = described(operator)["paths"]
     routes = {re.sub(r"<\w+:(\w+)>", r"{\1}", f"/bench/{p.pattern}") for p in urls.urlpatterns}
-    assert set(paths) == routes - {"/bench/", "/bench/schema"}
+    verbs = {f"/bench/models/{{alias}}/{verb}" for verb in ("retire", "restore", "probe", "baseline")}
+    assert set(paths) == (routes - {"/bench/", "/bench/schema"}) | verbs
+    operations = [said["operationId"] for methods in paths.values() for name, said in methods.items() if name in ("get", "post", "patch", "delete")]
+    assert len(operations) == len(set(operations))
     for path, methods in paths.items():
         for method, said in methods.items():
             if method in ("get", "post", "patch", "delete"):
                 assert said["operationId"], path
                 assert said["description"], path
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/html", "text/csv", "*/*"])
+@pytest.mark.parametrize("path", ["schema", "models", "usage?format=csv"])
+def test_what_a_client_accepts_does_not_keep_the_answer_from_it(operator: Api, path: str, accept: str) -> None:
+    assert Api({**operator.headers, "accept": accept}, operator.client).get(path).status_code == 200
 
 
 @pytest.mark.parametrize(
