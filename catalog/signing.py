@@ -204,7 +204,8 @@ def finish(provider_name: str, state: str, code: str, error: str, session: str, 
     Errors: SignInRefused.
     """
     again = "Start the sign-in again."
-    row = SignIn.objects.filter(provider=provider_name, state_digest=digest(state), state=SignIn.State.OPEN).first() if state else None
+    waits = SignIn.objects.filter(provider=provider_name, state_digest=digest(state), state=SignIn.State.OPEN)
+    row = waits.first() if state and "\0" not in provider_name else None
     if row is None:
         raise SignInRefused(f"This is no sign-in that waits here: it was finished already, or began elsewhere. {again}")
     kept = opened(row)
