@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,8 @@ from django.utils import timezone
 from access import audit
 from access.pages import Page, keyset
 from health.models import Alert
+
+ONCE_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +33,18 @@ class AlertView:
 
 def raise_alert(kind: str, subject: str, once: str, message: str) -> bool:
     """Raises an alert unless the same was raised before; tells whether it was new. Shape: `once` says what is the same, as in budget:key:7:2026-11:80."""
-    _, new = Alert.objects.get_or_create(once=once[:200], defaults={"kind": kind, "subject": subject[:260], "message": message[:500], "at": timezone.now()})
+    _, new = Alert.objects.get_or_create(once=short(once), defaults={"kind": kind, "subject": subject[:260], "message": message[:500], "at": timezone.now()})
     return new
+
+
+def short(once: str) -> str:
+    """Fits what is the same into its column: what is cut gets a digest, since long names differ in what stands behind them."""
+    return once if len(once) <= ONCE_LENGTH else f"{once[: ONCE_LENGTH - 33]}~{hashlib.sha256(once.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
 def line_of(kind: str, subject: str, once: str, message: str, at: datetime) -> dict[str, Any]:
     """Gives an alert as an outbox line: for who must not wait for the database."""
-    return {"alerts": [{"kind": kind, "subject": subject[:260], "once": once[:200], "message": message[:500], "at": at.isoformat()}]}
+    return {"alerts": [{"kind": kind, "subject": subject[:260], "once": short(once), "message": message[:500], "at": at.isoformat()}]}
 
 
 PUT = "INSERT INTO health_alert (kind, subject, once, message, at, seen_by) VALUES (%s, %s, %s, %s, %s, '') ON CONFLICT (once) DO NOTHING"

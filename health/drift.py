@@ -82,7 +82,7 @@ def take_in(model: Model, night: Night, errand: int, now: datetime) -> str:
         health.drift = {**after, "errand": errand, "of": identity(model, health)}
         health.save(update_fields=["drift"])
     if after["state"] == CHANGED and before.get("state") != CHANGED:
-        raise_alert("drift", model.alias, f"drift:{model.alias}:{after['changed_at']}"[:200], message(model.alias, after["newest"]))
+        raise_alert("drift", model.alias, f"drift:{model.alias}:{after['changed_at']}", message(model.alias, after["newest"]))
     return str(after["state"])
 
 

@@ -172,7 +172,7 @@ def connection_alert(endpoint: str, why: str) -> None:
     """Says once an outage that an endpoint, not its models, is in trouble: the last good answer names the outage."""
     last_ok = Probe.objects.filter(endpoint=endpoint, outcome=Probe.Outcome.OK).order_by("-at").values_list("attempt", flat=True).first()
     raise_alert(
-        "endpoint", endpoint, f"endpoint:{endpoint}:{last_ok or 'never'}"[:200], f"Endpoint {endpoint} is in trouble, and none of its models is blamed. {why}"
+        "endpoint", endpoint, f"endpoint:{endpoint}:{last_ok or 'never'}", f"Endpoint {endpoint} is in trouble, and none of its models is blamed. {why}"
     )
 
 
@@ -183,7 +183,7 @@ def tell_what_is_back(endpoint: str, standing: Any, unlisted: frozenset[str]) ->
             raise_alert(
                 "retired",
                 model.alias,
-                f"back:{model.alias}:{model.at.isoformat() if model.at else ''}"[:200],
+                f"back:{model.alias}:{model.at.isoformat() if model.at else ''}",
                 f"Endpoint {endpoint} lists {model.served_name} again: {model.alias}, which was retired, may be restored.",
             )
 
@@ -242,9 +242,7 @@ def retire(task: Task, why: str, result: ProbeResult, is_listed: bool | None) ->
     except StatusError as error:
         raise Failed(str(error)) from None
     clear(task.subject)
-    raise_alert(
-        "retired", task.subject, f"retired:{task.subject}:{result.attempt}"[:200], f"Model {task.subject} was retired. {REASONS[why]} Its page restores it."
-    )
+    raise_alert("retired", task.subject, f"retired:{task.subject}:{result.attempt}", f"Model {task.subject} was retired. {REASONS[why]} Its page restores it.")
 
 
 def told(result: ProbeResult) -> dict[str, Any]:
