@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,8 @@ from django.http import StreamingHttpResponse
 MARK = "\ufeff"  # without it Excel reads UTF-8 as something else
 # What a spreadsheet takes for the beginning of a formula, in its wide forms too, or skips before one.
 RISKY = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# A spreadsheet of a country that writes decimals with a comma parts cells at semicolons, and looks for formulas behind each.
+PARTED = re.compile(f"(?<=[;\t\r\n])(?=[{re.escape(''.join(RISKY))}])")
 ROWS = 500
 
 
@@ -25,7 +28,7 @@ def cell(value: Any) -> Any:
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if isinstance(value, Money):
         return value.text
-    text = str(value).replace("\0", "\ufffd")
+    text = PARTED.sub("'", str(value).replace("\0", "\ufffd"))
     return f"'{text}" if text.startswith(RISKY) else text
 
 
