@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from catalog import providers
 from catalog.roster import Model
+from health.probe_forms import is_chat
 from health.resting import Resting
 from panels import picking
 from panels.collections import Collection
@@ -123,9 +124,9 @@ def explorers(
     """The models that do not sit anyway and have gone unused longest; ties in an order that the seed decides."""
     if not collection.explorers:
         return []
-    bench = sorted(
-        (m for m in models if m.alias not in collection.members and m.alias not in besides and not m.ad_hoc and check(m) is None), key=lambda m: m.alias
-    )
+    # Embeddings, images and speech answer no panel, and would take the seat each time, since they never sat.
+    able = (m for m in models if not m.ad_hoc and is_chat(m.served_name) and check(m) is None)
+    bench = sorted((m for m in able if m.alias not in collection.members and m.alias not in besides), key=lambda m: m.alias)
     random.Random(seed).shuffle(bench)
     bench.sort(key=lambda m: last_seated.get(m.alias, NEVER))  # stable: the shuffle decides among equals
     return bench[: collection.explorers]

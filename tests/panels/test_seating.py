@@ -58,3 +58,8 @@ def test_members_and_what_a_prompt_does_not_fit_do_not_explore() -> None:
         ("gone", "member", "unknown"),
         ("free", "explorer", ""),
     ]
+
+
+def test_what_answers_no_prompt_never_explores() -> None:
+    named = ["text-embedding-3-small", "whisper-large-v3", "chatty"]
+    assert order(named, 1, 3) == ["chatty"]
