@@ -17,7 +17,8 @@ PICTURE = [{"role": "user", "content": [{"type": "text", "text": "What is this?"
 
 
 def panel_of(bench: Bench, *answers: Any, **collection: Any) -> str:
-    members = [bench.model(f"m{n}", answer, facts=dict(factories.PRICES)) for n, answer in enumerate(answers)]
+    # Each behind an endpoint of its own: a limit rests all that share a key.
+    members = [bench.model(f"m{n}", answer, endpoint=bench.endpoint(f"at{n}"), facts=dict(factories.PRICES)) for n, answer in enumerate(answers)]
     return bench.collection(members, **collection)
 
 
