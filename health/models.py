@@ -312,8 +312,6 @@ class ScheduleRun(models.Model):
     by = models.CharField(max_length=200, default="schedule", help_text="schedule, or who asked for it to be run now.")
     made_up = models.BooleanField(default=False, help_text="It was missed at its time and made up for.")
     state = models.CharField(max_length=16, default="waiting", help_text="waiting, running, done, failed, skipped.")
-    leased_until = models.DateTimeField(null=True)
-    worker = models.CharField(max_length=120, blank=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)

@@ -83,5 +83,5 @@ def add(found, key, sums):
 class Migration(migrations.Migration):
     # A day at a time: one transaction over a large ledger would keep everybody else waiting.
     atomic = False
-    dependencies = [("health", "0008_parts")]
+    dependencies = [("health", "0004_roster_version_again")]
     operations = [migrations.RunPython(fill, migrations.RunPython.noop)]
