@@ -12,18 +12,20 @@ from access.caller import Caller
 from access.ids import new_id
 from catalog.addresses import AddressRefused, check_image_url
 from catalog.roster import Model
+from health.costs import cost_pusd
 from health.resting import LIMIT
 from panels.collections import Collection
 from panels.picking import NOTHING, Beliefs, Pick
 from panels.seating import Hindrance, Place, hindrance, pick, seats
 from panels.snapshot import Snapshot
-from wire.conversation import File, Image, Request, Role, each_part
+from wire.conversation import File, Image, Request, Role, Usage, each_part
 from wire.errors import CallerError
 from wire.estimate import request_tokens
 
 PREFIX = "bench/"
 MODES = {":merged": "merged", ":route": "route"}
 NO_LAST_USER_TURN = "Please go on."
+ONE_OF_EACH = Usage(input=1, output=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +153,14 @@ def plan_panel(
     def check(model: Model) -> Hindrance | None:
         return hindrance(model, request, tokens, snapshot.rest_of(model, now, (LIMIT,)))
 
+    budgets = budgets_of(target, caller, snapshot)
+
+    def may_explore(model: Model) -> bool:
+        # Nobody chose it: one that a budget cannot reckon with is passed over, where a member's unknown price refuses the panel.
+        return not (budgets or caller.budget_usd is not None) or cost_pusd(ONE_OF_EACH, model.price_on(now.date())) is not None
+
     sits = pick(target.collection, snapshot.models, beliefs, waited or {}, seed, check, besides)
-    placed = seats(target.collection, snapshot.models, last_seated, seed, check, besides, sits)
+    placed = seats(target.collection, snapshot.models, last_seated, seed, check, besides, sits, may_explore)
     return Plan(
         panel=new_id("pan"),
         target=target,
@@ -164,7 +172,7 @@ def plan_panel(
         seed=seed,
         seats=tuple([Seat(new_id("call"), i, p) for i, p in enumerate(placed)]),
         picked=picked_from(sits, beliefs) if sits else None,
-        budgets=budgets_of(target, caller, snapshot),
+        budgets=budgets,
     )
 
 

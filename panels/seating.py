@@ -78,6 +78,7 @@ def seats(
     check: Callable[[Model], Hindrance | None],
     besides: Sequence[str] = (),
     sits: Pick | None = None,
+    may_explore: Callable[[Model], bool] = lambda model: True,
 ) -> list[Place]:
     """Members in order, all or those picked, and then those seated besides, each with what hinders it; then explorers that nothing hinders."""
     places = []
@@ -85,7 +86,7 @@ def seats(
     for alias in (*members, *(a for a in besides if a not in collection.members)):
         model = models.get(alias)
         places.append(Place(alias, model, "member", check(model) if model else Hindrance("unknown", f"{alias} is not on the roster.")))
-    places += [Place(m.alias, m, "explorer") for m in explorers(collection, models.values(), last_seated, seed, check, besides)]
+    places += [Place(m.alias, m, "explorer") for m in explorers(collection, filter(may_explore, models.values()), last_seated, seed, check, besides)]
     return places
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import factories
 from tests.fake import reply
 from tests.gateway.shape import check_bench
 from tests.live import Bench
@@ -57,6 +58,16 @@ def test_a_model_that_the_prompt_does_not_fit_is_not_picked(bench: Bench, explor
     core = bench.collection([bench.model("fixed")], explorers=3)
     assert small not in explorers(bench, core, "word " * 500)
     assert not bench.fake.calls_to(small)
+
+
+def test_a_budget_passes_over_explorers_of_unknown_price(bench: Bench, explorable: list[str]) -> None:
+    bench.models[explorable[2]]["facts"] = {"context_window": 100_000, **factories.PRICES}
+    bench._changed = True
+    core = bench.collection([bench.model("fixed", facts=dict(factories.PRICES))], explorers=3)
+    key = bench.key(budget_usd="5")
+    told = bench.ask(core, key=key).json["bench"]
+    assert [s["model"] for s in told["seats"] if s["seat"] == "explorer"] == [explorable[2]]
+    assert sorted(explorers(bench, core)) == sorted(explorable)
 
 
 def test_the_seed_that_broke_ties_is_recorded(bench: Bench, explorable: list[str]) -> None:
