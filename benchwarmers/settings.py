@@ -85,6 +85,7 @@ try:
 except OSError as error:
     raise ImproperlyConfigured(f"The data folder {HOME} cannot be made: {error.strerror}. Set BENCHWARMERS_HOME.") from None
 OUTBOX_FOLDER = HOME / "outbox"
+ERRANDS_LOCK = "errands.lock"  # in the data folder
 SECRETS_FILE = Path(platformdirs.user_config_dir("benchwarmers", appauthor=False)) / "secrets.keys"
 
 

@@ -168,7 +168,7 @@ def work(slice_s: float = SLICE_S) -> int:
 
     At most one call of this runs in a data folder, so that a worker of its queue is left for what must not wait.
     """
-    with (Path(settings.HOME) / "errands.lock").open("a+") as lock:
+    with (Path(settings.HOME) / settings.ERRANDS_LOCK).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

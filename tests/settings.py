@@ -19,3 +19,6 @@ os.environ.setdefault("BENCHWARMERS_SECRET_KEYS", "test-secret-0123456789abcdef"
 os.environ.setdefault("BENCH_CATALOG_URLS", "models_dev=,openrouter=,freellmapi=")
 
 from benchwarmers.settings import *  # noqa: F403
+
+# Test processes share the data folder, and only one at a time may work on errands in one.
+ERRANDS_LOCK = f"errands-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.lock"

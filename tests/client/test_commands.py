@@ -240,13 +240,23 @@ def test_a_pipe_that_is_closed_early_ends_quietly(bench: Bench, tmp_path: Path, 
     assert "Traceback" not in said
 
 
+def heeds_interrupts() -> None:
+    """A run in the background has its children born deaf to interrupts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_an_interrupt_cancels_the_call(bench: Bench, tmp_path: Path) -> None:
     one = bench.model("one", hang())
     core = bench.collection([one]).removeprefix("bench/")
     bench.load()
     known = {"BENCHWARMERS_URL": f"http://{bench.live.host}:{bench.live.port}", "BENCHWARMERS_KEY": bench.live.operator_key}
     with subprocess.Popen(
-        [*COMMAND, "ask", core, "x"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(tmp_path, **known)
+        [*COMMAND, "ask", core, "x"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(tmp_path, **known),
+        preexec_fn=heeds_interrupts,
     ) as running:
         eventually(lambda: bench.fake.calls_to(one), "the call upstream")
         running.send_signal(signal.SIGINT)
@@ -291,12 +301,14 @@ def test_on_a_terminal_tables_have_headings(bench: Bench, tmp_path: Path) -> Non
     bench.load()
     known = {"BENCHWARMERS_URL": f"http://{bench.live.host}:{bench.live.port}", "BENCHWARMERS_KEY": bench.live.operator_key, "COLUMNS": "120", "TERM": "xterm"}
     here, there = pty.openpty()
-    done = subprocess.run([*COMMAND, "endpoint", "list"], stdin=subprocess.DEVNULL, stdout=there, env=environment(tmp_path, **known), timeout=PATIENCE_S)
+    done = subprocess.run(
+        [*COMMAND, "models", "--find", bench.tag], stdin=subprocess.DEVNULL, stdout=there, env=environment(tmp_path, **known), timeout=PATIENCE_S
+    )
     os.close(there)
     shown = os.read(here, 65536).decode()
     os.close(here)
     assert done.returncode == 0
-    assert "endpoint" in shown
+    assert "status" in shown
     assert bench.tag in shown
 
 
