@@ -37,9 +37,9 @@ def raise_alert(kind: str, subject: str, once: str, message: str) -> bool:
     return new
 
 
-def short(once: str) -> str:
+def short(once: str, most: int = ONCE_LENGTH) -> str:
     """Fits what is the same into its column: what is cut gets a digest, since long names differ in what stands behind them."""
-    return once if len(once) <= ONCE_LENGTH else f"{once[: ONCE_LENGTH - 33]}~{hashlib.sha256(once.encode('utf-8', 'replace')).hexdigest()[:32]}"
+    return once if len(once) <= most else f"{once[: most - 33]}~{hashlib.sha256(once.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
 def line_of(kind: str, subject: str, once: str, message: str, at: datetime) -> dict[str, Any]:

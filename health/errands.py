@@ -32,7 +32,9 @@ from django_q.brokers import get_broker
 from django_q.tasks import async_task
 
 from access.ids import new_id
+from health.alerts import short
 from health.database import DatabaseAway
+from health.lines import clean
 from health.models import Errand, Lane
 
 log = logging.getLogger(__name__)
@@ -49,6 +51,9 @@ NEVER = threading.Event()
 # What says that the database cannot be had just now.
 AWAY = (DatabaseAway, OperationalError, InterfaceError)
 KEEP = timedelta(days=90)
+KIND_LENGTH, ONCE_LENGTH, SAID_LENGTH = 20, 300, 500
+# As long as the columns are: SQLite would take more, PostgreSQL refuses it.
+LENGTHS = {"kind": KIND_LENGTH, "subject": 300, "endpoint": 200, "batch": 80}
 # Whatever kills its process each time is not tried for ever.
 MOST_INTERRUPTIONS = 20
 
@@ -118,16 +123,35 @@ doing = threading.local()
 
 
 def register(kind: str, function: Callable[[Task], Mapping[str, Any] | None], gave_up: Callable[[Task, str], object] | None = None) -> None:
-    """Says what does a kind of errand, in an app's `ready`. The function gives what came of it, plain JSON. Errors it may raise: Later, Failed."""
+    """Says what does a kind of errand, in an app's `ready`. The function gives what came of it, plain JSON. Errors it may raise: Later, Failed.
+
+    Errors: ValueError for a kind that is too long for its column.
+    """
+    check_length("kind", kind)
     registered[kind] = Kind(function, gave_up)
 
 
+def check_length(name: str, value: str) -> None:
+    """Refuses what does not fit on either database, so that no kind works on the one and is lost on the other."""
+    if len(value) > LENGTHS[name]:
+        raise ValueError(f"An errand's {name} has {len(value)} characters, at most {LENGTHS[name]} are kept: {value[:60]!r}.")
+
+
+def once_of(once: str) -> str:
+    """The word under which an errand is kept: itself, or with a digest where it is too long."""
+    return short(once, ONCE_LENGTH)
+
+
 def queue(errands: Iterable[New]) -> int:
-    """Queues what is not queued yet; gives how many were new."""
+    """Queues what is not queued yet; gives how many were new. Errors: ValueError where a name is too long for its column; then nothing is queued."""
     now = timezone.now()
+    errands = list(errands)
+    for e in errands:
+        for name in LENGTHS:
+            check_length(name, getattr(e, name))
     rows = [
         Errand(
-            once=e.once[:300],
+            once=once_of(e.once),
             kind=e.kind,
             subject=e.subject,
             endpoint=e.endpoint,
@@ -294,6 +318,11 @@ def orphans(endpoint: str) -> None:
     running.update(state=Errand.State.WAITING, worker="", interruptions=F("interruptions") + 1)
 
 
+def said(text: str) -> str:
+    """What an errand or a library said, as its column takes it."""
+    return str(clean(text))[:SAID_LENGTH]
+
+
 def is_over() -> bool:
     """Tells whether what is being done in this thread should come to an end soon: for work that is handed no task. It raises Later then."""
     stop: threading.Event | None = getattr(doing, "stop", None)
@@ -322,21 +351,21 @@ def do(row: Errand, claim: str, stop: threading.Event) -> int:
         outcome = registered[row.kind].function(task_of(row, stop))
     except Later as later:
         soonest = timezone.now() + timedelta(seconds=0 if stop.is_set() else 1)
-        mine.update(state=Errand.State.WAITING, due_at=max(later.until, soonest), error=later.why[:500])
+        mine.update(state=Errand.State.WAITING, due_at=max(later.until, soonest), error=said(later.why))
         return 0
     except AWAY:
         # No fault of the errand's: it stays as it is, and is taken up again as after a death of its process.
         raise
     except Failed as failure:
-        return mine.update(state=Errand.State.FAILED, finished_at=timezone.now(), failures=F("failures") + 1, error=str(failure)[:500])
+        return mine.update(state=Errand.State.FAILED, finished_at=timezone.now(), failures=F("failures") + 1, error=said(str(failure)))
     except Exception as failure:
         log.exception("The errand %s failed.", row.once)
         return mine.update(
-            state=Errand.State.FAILED, finished_at=timezone.now(), failures=F("failures") + 1, error=f"{type(failure).__name__}: {failure}"[:500]
+            state=Errand.State.FAILED, finished_at=timezone.now(), failures=F("failures") + 1, error=said(f"{type(failure).__name__}: {failure}")
         )
     finally:
         doing.stop = None
-    return mine.update(state=Errand.State.DONE, finished_at=timezone.now(), outcome=dict(outcome or {}), error="")
+    return mine.update(state=Errand.State.DONE, finished_at=timezone.now(), outcome=clean(outcome or {}), error="")
 
 
 def forget(now: datetime) -> None:

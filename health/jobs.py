@@ -22,6 +22,7 @@ from health.models import Heartbeat, JobRun
 
 log = logging.getLogger(__name__)
 LEASE_S = 120.0
+NAME_LENGTH = 40  # of the column
 KEEP = timedelta(days=2)
 FORGET = timedelta(days=60)
 
@@ -42,7 +43,9 @@ registered: dict[str, Job] = {}
 
 
 def register(name: str, period_s: int, function: Callable[[datetime], object]) -> None:
-    """Adds a job. A name keeps its first period for its rows, so a job that changes its period changes its name."""
+    """Adds a job. A name keeps its first period for its rows, so a job that changes its period changes its name. Errors: ValueError for a long name."""
+    if len(name) > NAME_LENGTH:
+        raise ValueError(f"A job's name has {len(name)} characters, at most {NAME_LENGTH} are kept: {name[:60]!r}.")
     registered[name] = Job(name, period_s, function)
 
 

@@ -16,11 +16,12 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db.backends.utils import CursorWrapper
+from django.db.models import CharField, Model
 
 from health import rollups
 from health.database import Database, DatabaseAway, Insert
 from health.history import attempts_of_call, attempts_of_panel, call_exists, meters, uses_of_models
-from health.lines import ABSENT, COLUMNS, OPENING, Line, dumps, fitted, names_of
+from health.lines import ABSENT, COLUMNS, LENGTHS, OPENING, Line, dumps, fitted, names_of, parts_of
 from health.outbox import BATCH_LINES, read_uncommitted, set_aside
 from health.reserve import Request, Reserved, as_column, work_off
 
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 CommitItems = Callable[[CursorWrapper, Sequence[Any]], None]
 # What other rooms commit, by key of a line, in the order of registration. Filled when the apps are ready.
 registered: dict[str, CommitItems] = {}
+# How long the texts of their items may be, by key of a line and column.
+lengths: dict[str, Mapping[str, int]] = {"attempts": LENGTHS}
 
 # Which rows seat a model: explorers go where nobody sat for longest, and neither a probe nor a shadow is a seat that anyone asked for.
 SEATING_PURPOSES = frozenset({"panel", "merged", "route", "direct"})
@@ -59,14 +62,20 @@ KEY_USED = (
 key_minutes: dict[int, int] = {}
 
 
-def register(key: str, commit_items: CommitItems) -> None:
+def register(key: str, commit_items: CommitItems, table: type[Model] | None = None) -> None:
     """Adds a key that lines may have. Its function runs in the lines' transaction with all their items of that key, and maybe with the same ones again.
 
-    The ledger's rows of the same lines are there by then. Errors: whatever it raises sets the line aside, but for the database's being away.
+    The ledger's rows of the same lines are there by then. Shape: texts of an item that are too long for the table's column of the same name are cut.
+    Errors: whatever it raises sets the line's items of that key aside, and those only, but for the database's being away.
     """
     if key in OPENING or key in ("attempts", "settle"):
         raise ValueError(f"{key} is the ledger's own.")
     registered[key] = commit_items
+    lengths[key] = columns_of(table) if table else {}
+
+
+def columns_of(table: type[Model]) -> Mapping[str, int]:
+    return {f.name: f.max_length for f in table._meta.concrete_fields if isinstance(f, CharField) and f.max_length}
 
 
 # ------------------------------------------------------------------ one transaction
@@ -181,7 +190,7 @@ def moment(text: str) -> datetime:
 
 
 def commit(lines: Sequence[Line], folder: Path | None = None, db: Database | None = None) -> None:
-    """Commits lines; one that cannot be committed is set aside in the folder and keeps no other back.
+    """Commits lines; what of one cannot be committed is set aside in the folder and keeps no other back, nor the rest of its own line.
 
     Errors: DatabaseAway, and then some of the lines may be committed and some not: commit all of them again.
     """
@@ -214,13 +223,26 @@ def halve(db: Database, lines: Sequence[Line], refuse: Callable[[Line, str], Non
         halve(db, lines[:half], refuse)
         halve(db, lines[half:], refuse)
         return
+    line = fitted(lines[0], lengths)
     try:
-        transact(db, [fitted(lines[0])])
+        transact(db, [line])
         log.warning("A line of the outbox was shortened to fit the ledger. It names %s.", ", ".join(names_of(lines)))
+        return
     except DatabaseAway:
         raise
     except Exception:
+        parts = parts_of(line)
+    if len(parts) < 2:
         refuse(lines[0], reason)
+        return
+    # A call that went out and cost money stays in the books, whatever is wrong with what else its line says.
+    for part in parts:
+        try:
+            transact(db, [part])
+        except DatabaseAway:
+            raise
+        except Exception:
+            refuse({key: lines[0][key] for key in part}, reason)
 
 
 def catch_up(naming: str = "", folder: Path | None = None) -> int:

@@ -142,12 +142,21 @@ def clean(value: Any) -> Any:
     return value
 
 
-def fitted(line: Line) -> Line:
-    """The line with every text of its ledger rows made to fit its column: what is tried before a line is set aside."""
-    line = dict(clean(line))
-    if attempts := line.get("attempts"):
-        line["attempts"] = [{k: v[: LENGTHS[k]] if isinstance(v, str) and k in LENGTHS else v for k, v in row.items()} for row in attempts]
-    return line
+def fitted(line: Line, lengths: Mapping[str, Mapping[str, int]]) -> Line:
+    """The line with every text made to fit its column: what is tried before any of it is set aside. Shape: `lengths` by key of a line, then by column."""
+    return {key: [cut(item, lengths.get(key, {})) for item in items] for key, items in clean(line).items()}
+
+
+def cut(item: Any, lengths: Mapping[str, int]) -> Any:
+    if not isinstance(item, Mapping):
+        return item
+    return {name: value[: lengths[name]] if isinstance(value, str) and name in lengths else value for name, value in item.items()}
+
+
+def parts_of(line: Line) -> list[Line]:
+    """The line by what can be committed apart: first the ledger's own, then each other key, in the order of the line."""
+    own = {key: items for key, items in line.items() if key in ("attempts", "settle")}
+    return [*([own] if own else []), *({key: items} for key, items in line.items() if key not in own and key not in OPENING)]
 
 
 def has_work(line: Line) -> bool:

@@ -134,7 +134,7 @@ def request(alias: str, kind: str, by: str) -> Queued:
     with transaction.atomic():
         errands.queue(new)
         audit.record(by, "model.probe", alias, {"kind": [None, kind]})
-    return Queued(Errand.objects.values_list("pk", flat=True).get(once=once[:300]), alias, kind, True, cost)
+    return Queued(Errand.objects.values_list("pk", flat=True).get(once=errands.once_of(once)), alias, kind, True, cost)
 
 
 def open_errand(alias: str, kind: str) -> int | None:

@@ -74,6 +74,7 @@ class Shown:
     changed_at: datetime | None
 
 
+NAME_LENGTH = 20  # of the column
 registered: dict[str, Kind] = {}
 
 
@@ -86,7 +87,9 @@ def register(
     cost: Callable[[], Estimate] | None = None,
     hindered: Callable[[], str] = str,
 ) -> None:
-    """Adds a schedule, in an app's `ready`; the same name again replaces it. Errors: cron.CronError."""
+    """Adds a schedule, in an app's `ready`; the same name again replaces it. Errors: cron.CronError; ValueError for a long name."""
+    if len(name) > NAME_LENGTH:
+        raise ValueError(f"A schedule's name has {len(name)} characters, at most {NAME_LENGTH} are kept: {name[:60]!r}.")
     registered[name] = Kind(name, function, cron.check_cron(default_cron), enabled_by_default, tells, cost, hindered)
 
 

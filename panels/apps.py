@@ -9,13 +9,14 @@ class PanelsConfig(AppConfig):
         from access import preferences
         from health import jobs, ledger, retention
         from panels import history, memory, record, records, stored
+        from panels.models import Panel, Pin, Seat, StoredResponse
 
         preferences.register(records.HALF_LIFE, records.HALF_LIFE_DAYS, preferences.number(0, 3650), records.TELLS)
-        ledger.register("panels", record.commit_panels)
-        ledger.register("seats", record.commit_seats)
+        ledger.register("panels", record.commit_panels, Panel)
+        ledger.register("seats", record.commit_seats, Seat)
         ledger.register("lost", record.commit_lost)
-        ledger.register("pins", memory.commit_pins)
-        ledger.register("responses", stored.commit_responses)
+        ledger.register("pins", memory.commit_pins, Pin)
+        ledger.register("responses", stored.commit_responses, StoredResponse)
         jobs.register("pins", 3600, memory.forget_idle)
         jobs.register("responses", 3600, stored.forget_expired)
         jobs.register("texts", 3600, history.forget_old_texts)

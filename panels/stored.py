@@ -43,7 +43,7 @@ def keep(turn: Turn, answer: Answer) -> None:
         "judge": turn.caller.judge,
         "key_id": turn.caller.key_id,
         "collection": collection.name if collection else "",
-        "model": turn.request.model,
+        "model": turn.request.model[:200],  # with its mode behind it a collection's longest name is longer
         "kept": orjson.dumps(kept).decode(),
         "created_at": now.isoformat(),
         "expires_at": (now + longest).isoformat(),

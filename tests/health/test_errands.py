@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import CharField
 from django.utils import timezone
 
-from health import errands, jobs
+from health import errands, jobs, schedules
 from health.errands import Failed, Later, New, Task
 from health.models import Errand, Heartbeat, Lane
 from tests.health.conftest import Victim
@@ -67,12 +68,60 @@ def test_what_is_not_due_waits() -> None:
 
 
 def test_a_kind_that_nobody_registered_waits_for_who_knows_it() -> None:
-    errands.queue([new("odd", kind="of a plugin that went"), new("a")])
+    errands.queue([new("odd", kind="of a gone plugin"), new("a")])
     assert errands.work(5) == 1
     assert state("odd") == "waiting"
-    errands.register("of a plugin that went", lambda task: done.append(task.subject) or None)
+    errands.register("of a gone plugin", lambda task: done.append(task.subject) or None)
     assert errands.work(5) == 1
     assert done == ["a", "odd"]
+
+
+@pytest.mark.parametrize("name", errands.LENGTHS)
+def test_a_name_that_no_column_holds_is_refused_and_says_so_on_every_database(name: str) -> None:
+    most = errands.LENGTHS[name]
+    assert errands.queue([new(**{"subject": "fits", name: "k" * most})]) == 1
+    with pytest.raises(ValueError, match=f"An errand's {name} has {most + 1} characters, at most {most} are kept"):
+        errands.queue([new("a"), new(**{"subject": "b", name: "k" * (most + 1)})])
+    assert Errand.objects.count() == 1, "nothing of it was queued"
+
+
+def test_a_kind_that_is_too_long_cannot_be_registered() -> None:
+    with pytest.raises(ValueError, match="An errand's kind has 21 characters"):
+        errands.register("k" * 21, lambda task: None)
+    with pytest.raises(ValueError, match="A job's name has 41 characters"):
+        jobs.register("j" * 41, 60, lambda now: None)
+    with pytest.raises(ValueError, match="A schedule's name has 21 characters"):
+        schedules.register("s" * 21, lambda slot, now: {}, "0 0 * * *", False, "")
+
+
+def test_lengths_are_those_of_the_columns() -> None:
+    columns = {f.name: f.max_length for f in Errand._meta.get_fields() if isinstance(f, CharField)}
+    assert errands.LENGTHS.items() <= columns.items()
+    assert (columns["once"], columns["error"]) == (errands.ONCE_LENGTH, errands.SAID_LENGTH)
+
+
+def test_words_that_differ_only_far_behind_are_two_errands() -> None:
+    long = "x" * 300
+    two = [New(once=f"note:{long}:{n}", kind="note", subject=str(n), endpoint="here") for n in range(2)]
+    assert errands.queue(two) == 2
+    assert errands.queue(two) == 0
+    assert errands.work(5) == 2
+    assert done == ["0", "1"]
+
+
+def test_what_an_errand_said_fits_whatever_it_is() -> None:
+    odd = "a NUL \0, half a pair \ud83d, and " + "more " * 200
+
+    def fails(task: Task) -> None:
+        raise {"failed": Failed, "broken": KeyError, "later": lambda said: Later(timezone.now() + timedelta(days=1), said)}[task.subject](odd)
+
+    errands.register("fails", fails)
+    errands.register("odd", lambda task: {"said": odd})
+    errands.queue([new("failed", kind="fails"), new("broken", kind="fails"), new("later", kind="fails"), new("done", kind="odd")])
+    assert errands.work(5) == 3
+    assert {r.subject: r.state for r in Errand.objects.all()} == {"failed": "failed", "broken": "failed", "later": "waiting", "done": "done"}
+    assert all("a NUL" in r.error and len(r.error) == 500 for r in Errand.objects.exclude(subject="done"))
+    assert Errand.objects.get(subject="done").outcome["said"].startswith("a NUL \ufffd, half a pair \ufffd,")
 
 
 def test_later_waits_on_and_counts_as_nothing() -> None:

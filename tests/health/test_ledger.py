@@ -10,10 +10,11 @@ import pytest
 from access.models import Key, KeyUse
 from health import ledger
 from health.database import Database, DatabaseAway
-from health.lines import COLUMNS, Line, dumps
-from health.models import Attempt, ModelUse, Permit
+from health.lines import COLUMNS, LENGTHS, Line, dumps
+from health.models import Alert, Allowance, Attempt, ModelUse, Permit, Rest
 from health.outbox import REJECTED, Outbox
-from tests.health.conftest import ask, held, hold, row
+from panels.models import Panel, Pin, Seat, StoredResponse
+from tests.health.conftest import ask, assert_sums_are_those_of_the_ledger, held, hold, row
 
 pytestmark = pytest.mark.usefixtures("tables")
 
@@ -156,12 +157,94 @@ def test_other_rooms_items_are_in_the_same_transaction(folder: Path) -> None:
     try:
         ledger.commit([{"beats": ["x"], "attempts": [row("a")], "looks": [1]}, {"beats": ["y"]}], folder)
         assert counts == [1]
-        # The name is taken: the whole line falls, its ledger row too, and the other line stands.
-        ledger.commit([{"beats": ["x"], "attempts": [row("b")]}, {"attempts": [row("c")]}], folder)
+        # The name is taken: that falls, and nothing else of its line; the other line stands.
+        ledger.commit([{"beats": ["x"], "attempts": [row("b")], "looks": [2]}, {"attempts": [row("c")]}], folder)
+        assert counts == [1, 1]
     finally:
-        del ledger.registered["beats"], ledger.registered["looks"]
-    assert set(Attempt.objects.values_list("id", flat=True)) == {"a", "c"}
-    assert orjson.loads((folder / REJECTED).read_bytes())["beats"] == ["x"]
+        del ledger.registered["beats"], ledger.registered["looks"], ledger.lengths["beats"], ledger.lengths["looks"]
+    assert set(Attempt.objects.values_list("id", flat=True)) == {"a", "b", "c"}
+    assert orjson.loads((folder / REJECTED).read_bytes()) == {"beats": ["x"]}
+    assert_sums_are_those_of_the_ledger()
+
+
+LONG = "n" * 5000
+NOW_TEXT = "2026-03-10T12:00:00+00:00"
+# One item of every key that lines have, each text far too long for its column and with what PostgreSQL takes in no text.
+TOO_LONG: dict[str, dict[str, Any]] = {
+    "alerts": {"kind": LONG, "subject": LONG, "once": LONG, "message": LONG, "at": NOW_TEXT},
+    "rests": {"scope": LONG, "kind": LONG, "step": 1, "reason": f"NUL \0 {LONG}", "until": NOW_TEXT, "since": NOW_TEXT},
+    "allowances": {
+        "scope": LONG,
+        "measure": LONG,
+        "window": LONG,
+        "direction": LONG,
+        "limit": 1,
+        "remaining": 1,
+        "resets_at": NOW_TEXT,
+        "told_at": NOW_TEXT,
+    },
+    "panels": {
+        "id": "pan_1",
+        "asked_at": NOW_TEXT,
+        "collection": LONG,
+        "mode": LONG,
+        "status": LONG,
+        "judge": LONG,
+        "key_id": None,
+        "key_name": LONG,
+        "request": LONG,
+        "prompt": LONG,
+        "seed": 1,
+        "picked": None,
+        "dialect": LONG,
+    },
+    "seats": {
+        "call": "call_1",
+        "panel": "pan_1",
+        "position": 0,
+        "model": LONG,
+        "seat": LONG,
+        "status": LONG,
+        "code": LONG,
+        "message": LONG,
+        "text": f"NUL \0 {LONG}",
+        "finish_reason": LONG,
+    },
+    "pins": {"digest": LONG, "kind": LONG, "model": LONG, "payload": LONG, "used_at": NOW_TEXT},
+    "responses": {
+        "id": "resp_1",
+        "panel": LONG,
+        "judge": LONG,
+        "key_id": None,
+        "collection": LONG,
+        "model": LONG,
+        "kept": LONG,
+        "created_at": NOW_TEXT,
+        "expires_at": NOW_TEXT,
+    },
+}
+
+
+@pytest.mark.parametrize("key", TOO_LONG)
+def test_texts_that_are_too_long_lose_neither_their_item_nor_the_call_beside_it(folder: Path, key: str) -> None:
+    tables = {"alerts": Alert, "rests": Rest, "allowances": Allowance, "panels": Panel, "seats": Seat, "pins": Pin, "responses": StoredResponse}
+    line: dict[str, Any] = {"attempts": [row("a", error=LONG, finish_reason=LONG)], key: [TOO_LONG[key]]}
+    if key == "seats":
+        line = {"panels": [TOO_LONG["panels"]], **line}
+    ledger.commit([line, {"attempts": [row("b")]}], folder)
+    assert set(Attempt.objects.values_list("id", flat=True)) == {"a", "b"}
+    assert tables[key].objects.count() == 1
+    assert not (folder / REJECTED).exists()
+
+
+def test_every_key_that_lines_have_knows_its_columns_or_has_no_texts_of_others() -> None:
+    """`lost` holds ids, `learned` what `wire` reads into words of its own."""
+    assert {key for key, found in ledger.lengths.items() if found} == {"attempts", *TOO_LONG}
+    assert set(ledger.registered) == {*TOO_LONG, "lost", "learned"}
+
+
+def test_lengths_are_those_of_the_ledgers_columns() -> None:
+    assert dict(ledger.columns_of(Attempt)) == LENGTHS
 
 
 @pytest.mark.parametrize("key", ["begin", "attempts", "settle", "over"])
