@@ -47,7 +47,7 @@ def redeem(token: str, now: datetime) -> User | None:
 @never_cache
 @require_safe
 def signin(request: HttpRequest, token: str) -> HttpResponse:
-    """Signs in and goes on to the admin."""
+    """Signs in and goes on to the first page."""
     purpose = request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "") + request.headers.get("X-Moz", "")
     if request.method == "HEAD" or "prefetch" in purpose.lower():
         return HttpResponse(status=503)  # a browser throws a failed prefetch away and asks again when the person goes there
@@ -56,6 +56,6 @@ def signin(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "access/signin_refused.html", status=403)
     login(request, user, backend="access.backends.RoleBackend")
     audit.record(user.get_username(), "user.signin_link", user.get_username())
-    response = redirect("admin:index")
+    response = redirect("root")
     response["Referrer-Policy"] = "no-referrer"
     return response

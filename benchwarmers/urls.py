@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
 
 from benchwarmers import views
 
@@ -15,4 +16,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("access.urls")),
     path("", include("catalog.urls")),
     path("bench/", include("panels.urls")),
+    path("app/", include("panels.pages.urls")),
+    path("", RedirectView.as_view(pattern_name="pages:home"), name="root"),
 ]

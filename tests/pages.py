@@ -24,7 +24,7 @@ def signed_in(live: Live) -> requests.Session:
     session.trust_env = False
     answer = session.get(link[0], timeout=60)
     assert answer.status_code == 200, answer.text[:500]
-    assert "/admin/" in answer.url
+    assert "/app/" in answer.url
     return session
 
 

@@ -65,7 +65,7 @@ def test_opening_the_link_signs_in_and_goes_on_to_the_admin(make_user) -> None:
     client = Client(headers={"host": "127.0.0.1"})
     reply = client.get(path)
     assert reply.status_code == 302
-    assert reply["Location"] == "/admin/"
+    assert reply["Location"] == "/"
     assert "no-store" in reply["Cache-Control"]
     assert reply["Referrer-Policy"] == "no-referrer"
     assert client.get("/operate").json()["judge"] == user.username

@@ -1,0 +1,41 @@
+// Markdown that models wrote, made safe. Nothing in it can fetch, run, submit or style anything: text, lists, tables, code and links that say where they lead.
+
+await load("../vendor/purify.js", "DOMPurify");
+await load("../vendor/marked.js", "marked");
+
+function load(file, name) {
+  if (window[name]) return null;
+  return new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = new URL(file, import.meta.url);
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(`${file} did not load`));
+    document.head.append(script);
+  });
+}
+
+const TAGS = ["a", "b", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "kbd", "li", "ol", "p", "pre", "s", "strong",
+  "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul"];
+const purifier = window.DOMPurify(window);
+purifier.addHook("afterSanitizeAttributes", (node) => {
+  if (node.tagName !== "A") return;
+  const address = node.getAttribute("href") ?? "";
+  if (!/^https?:\/\//i.test(address)) { node.removeAttribute("href"); return; }
+  node.setAttribute("rel", "noopener noreferrer nofollow");
+  node.setAttribute("target", "_blank");
+  node.setAttribute("title", address);
+});
+
+/** Replaces an element's content by a text's markdown. */
+export function render(element, text) {
+  // An image becomes its description: this page fetches nothing that a model names.
+  const html = window.marked.parse(text, { gfm: true, breaks: false, async: false });
+  const part = purifier.sanitize(html, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ["href", "title", "start", "align"], ALLOW_DATA_ATTR: false, RETURN_DOM_FRAGMENT: true });
+  for (const heading of part.querySelectorAll("h1, h2, h3")) { // a page has its own
+    const smaller = document.createElement("h4");
+    smaller.append(...heading.childNodes);
+    heading.replaceWith(smaller);
+  }
+  for (const wide of part.querySelectorAll("pre, table")) { wide.tabIndex = 0; }
+  element.replaceChildren(part);
+}
