@@ -13,7 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from panels import views
 from tests.http import Reply
 from tests.live import Live
-from tests.pages import signed_in
+from tests.crawl import signed_in
 
 TOKEN = "an-admin-token-of-more-than-16"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

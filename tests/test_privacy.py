@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from tests.fake import reply
 from tests.live import Bench
-from tests.pages import crawl, signed_in
+from tests.crawl import crawl, signed_in
 
 OWN = {"127.0.0.1", "localhost", "::1", "0.0.0.0"}
 LISTS = [

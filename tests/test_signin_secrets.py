@@ -12,7 +12,7 @@ import requests
 from tests.catalog.signin_server import SignInServer, serving
 from tests.fake import FakeProvider, reply
 from tests.live import Live, eventually
-from tests.pages import crawl, signed_in
+from tests.crawl import crawl, signed_in
 from tests.test_canary import files, holding
 
 

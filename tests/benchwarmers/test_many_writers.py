@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.factories import PRICES
 from tests.fake import FakeProvider, reply
 from tests.live import CHECKOUT, Bench, Live
-from tests.pages import signed_in
+from tests.crawl import signed_in
 
 CALLERS = 50
 EACH = 4
