@@ -92,5 +92,6 @@ urlpatterns = [
     path("admin-only", Admin.as_view()),
     path("fail", Fail.as_view()),
     path("admin/", admin.site.urls),
+    path("", Read.as_view(), name="root"),
     *urls.urlpatterns,
 ]
