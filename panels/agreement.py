@@ -18,10 +18,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Collection as Names
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from math import exp, log, sqrt
+from operator import or_
 
 from panels.beta import Rate, rate
 
@@ -45,6 +48,14 @@ class Errors:
     panel: str
     model: str
     claims: tuple[frozenset[str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sat:
+    """One panel. Shape: `wrong` by each model that was judged in it; `shared` pairs of models, in order, that made the same false claim."""
+
+    wrong: Mapping[str, bool | int]
+    shared: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,26 +117,65 @@ def same(one: frozenset[str], other: frozenset[str], alike: float = ALIKE) -> bo
     return len(one & other) > alike * len(one | other)
 
 
+# ------------------------------------------------------------------ panels
+
+
+def compared(claims: Mapping[str, Sequence[frozenset[str]]]) -> Sat:
+    """Compares the false claims of the models judged in one panel."""
+    wrong = sorted(model for model, made in claims.items() if made)
+    shared = frozenset((one, other) for one, other in combinations(wrong, 2) if any(same(x, y) for x in claims[one] for y in claims[other]))
+    return Sat({model: bool(made) for model, made in claims.items()}, shared)
+
+
+def panels_of(errors: Iterable[Errors]) -> list[Sat]:
+    """Sorts errors by panel. A model that sat twice in a panel made the claims of both seats."""
+    found: dict[str, dict[str, list[frozenset[str]]]] = defaultdict(dict)
+    for seat in errors:
+        found[seat.panel].setdefault(seat.model, []).extend(seat.claims)
+    return [compared(claims) for _, claims in sorted(found.items())]
+
+
+class Table:
+    """Panels as sets of bits, a bit a panel: by model where it was judged and where it was wrong, by pair where both made the same claim."""
+
+    def __init__(self, panels: Iterable[Sat], models: Names[str]) -> None:
+        self.panels = [sat for sat in panels if len(sat.wrong.keys() & models) > 1]
+        self.judged, self.wrong = dict.fromkeys(sorted(models), 0), dict.fromkeys(models, 0)
+        self.shared: dict[tuple[str, str], int] = defaultdict(int)
+        for n, sat in enumerate(self.panels):
+            bit = 1 << n
+            for model, is_wrong in sat.wrong.items():
+                if model in models:
+                    self.judged[model] |= bit
+                    self.wrong[model] |= bit * bool(is_wrong)
+            for pair in sat.shared:
+                self.shared[pair] |= bit
+        self.any_wrong = reduce(or_, self.wrong.values(), 0).bit_count()
+
+    def cells(self, one: str, other: str, among: int = -1) -> tuple[int, int, int, int]:
+        """Of a pair: how many panels judged both, and in how many the one, the other and both were wrong. Shape: `among` are the bits that count."""
+        both = self.judged[one] & self.judged[other] & among
+        a, b = self.wrong[one] & both, self.wrong[other] & both
+        return both.bit_count(), a.bit_count(), b.bit_count(), (a & b).bit_count()
+
+
 # ------------------------------------------------------------------ pairs
 
 
-def pairs(errors: Iterable[Errors], models: Sequence[str]) -> list[Pair]:
-    """Compares every two of these models over the panels where both were judged, the most alike first, pairs without a phi last."""
-    by_panel = panels_of(errors, models)
+def pairs(table: Table) -> list[Pair]:
+    """Compares every two models over the panels where both were judged, the most alike first, pairs without a phi last."""
     found = []
-    for one, other in combinations(sorted(set(models)), 2):
-        both = [(sat[one], sat[other]) for sat in by_panel.values() if one in sat and other in sat]
-        if both:
-            found.append(pair(one, other, both))
+    for one, other in combinations(table.judged, 2):
+        cells = table.cells(one, other)
+        if cells[0]:
+            shared = table.shared.get((one, other), 0)
+            found.append(pair(one, other, cells, shared.bit_count()))
     return sorted(found, key=lambda p: (p.phi is None, -(p.phi or 0.0), -p.shared.mean, p.one, p.other))
 
 
-def pair(one: str, other: str, both: Sequence[tuple[Sequence[frozenset[str]], Sequence[frozenset[str]]]]) -> Pair:
-    """Compares two models by their false claims in each of some panels."""
-    n = len(both)
-    wrong, others_wrong = sum(bool(a) for a, _ in both), sum(bool(b) for _, b in both)
-    together = sum(bool(a) and bool(b) for a, b in both)
-    shared = sum(any(same(x, y) for x in a for y in b) for a, b in both)
+def pair(one: str, other: str, cells: tuple[int, int, int, int], shared: int) -> Pair:
+    """Compares two models by how often each was wrong."""
+    n, wrong, others_wrong, together = cells
     only, only_other = wrong - together, others_wrong - together
     neither = n - together - only - only_other
     phi = ratio = low = high = None
@@ -137,38 +187,30 @@ def pair(one: str, other: str, both: Sequence[tuple[Sequence[frozenset[str]], Se
     return Pair(one, other, n, wrong, others_wrong, together, wrong * others_wrong / n**2, phi, ratio, low, high, rate(shared, n))
 
 
-def panels_of(errors: Iterable[Errors], models: Sequence[str]) -> dict[str, dict[str, tuple[frozenset[str], ...]]]:
-    """Sorts errors by panel and model. A model that sat twice in a panel made the claims of both seats."""
-    wanted = set(models)
-    found: dict[str, dict[str, tuple[frozenset[str], ...]]] = defaultdict(dict)
-    for seat in errors:
-        if seat.model in wanted:
-            found[seat.panel][seat.model] = found[seat.panel].get(seat.model, ()) + seat.claims
-    return found
-
-
 # ------------------------------------------------------------------ seats
 
 
-def independence(errors: Iterable[Errors], members: Sequence[str], seats: int | None = None) -> Independence:
+def independence(panels: Iterable[Sat], members: Sequence[str], seats: int | None = None) -> Independence:
     """Works out what the seats of these members amount to. A model listed twice errs with itself, and counts once."""
-    models = sorted(set(members))
+    models = set(members)
     n = min(seats, len(models)) if seats else len(models)
-    errors = list(errors)
-    table = {panel: sat for panel, sat in panels_of(errors, models).items() if len(sat) > 1}
-    found = tuple(pairs(errors, models))
-    wrong = sum(any(sat.values()) for sat in table.values())
-    if needs := missing(n, len(table), wrong):
-        return Independence(n, None, None, None, None, len(table), needs, found)
-    flags = [{model: bool(claims) for model, claims in table[panel].items()} for panel in sorted(table)]
-    rho = correlation(flags)
+    table = Table(panels, models)
+    judged, found = len(table.panels), tuple(pairs(table))
+    if needs := missing(n, judged, table.any_wrong):
+        return Independence(n, None, None, None, None, judged, needs, found)
+    rho = correlation(table)
     if rho is None:
-        return Independence(n, None, None, None, None, len(table), "No two members have both been right and wrong in panels judged together.", found)
-    parts = [flags[start::GROUPS] for start in range(GROUPS)]
-    without = [r for out in range(GROUPS) if (r := correlation([f for g, part in enumerate(parts) if g != out for f in part])) is not None]
+        return Independence(n, None, None, None, None, judged, "No two members have both been right and wrong in panels judged together.", found)
+    everything = (1 << judged) - 1
+    without = [r for out in range(GROUPS) if (r := correlation(table, everything ^ group(out, judged))) is not None]
     middle = sum(without) / len(without)
     spread = Z95 * sqrt((len(without) - 1) / len(without) * sum((r - middle) ** 2 for r in without))
-    return Independence(n, effective(n, rho), effective(n, rho + spread), effective(n, rho - spread), rho, len(table), "", found)
+    return Independence(n, effective(n, rho), effective(n, rho + spread), effective(n, rho - spread), rho, judged, "", found)
+
+
+def group(number: int, panels: int) -> int:
+    """The bits of every `GROUPS`th panel."""
+    return sum(1 << n for n in range(number, panels, GROUPS))
 
 
 def missing(seats: int, panels: int, wrong: int) -> str:
@@ -187,21 +229,15 @@ def effective(seats: int, correlation: float) -> float:
     return seats / (1.0 + (seats - 1) * min(max(correlation, 0.0), 1.0))
 
 
-def correlation(panels: Sequence[Mapping[str, bool]]) -> float | None:
+def correlation(table: Table, among: int = -1) -> float | None:
     """Works out the mean correlation of errors over pairs of models, each by the panels it has: the covariances together over the deviations together.
 
-    None where no pair has both been right and wrong.
+    Shape: `among` are the bits of the panels that count. None where no pair has both been right and wrong.
     """
-    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for sat in panels:
-        for one, other in combinations(sorted(sat), 2):
-            cell = counts[one, other]
-            cell[0] += 1
-            cell[1] += sat[one]
-            cell[2] += sat[other]
-            cell[3] += sat[one] and sat[other]
     together = apart = 0.0
-    for n, wrong, others_wrong, both in counts.values():
-        together += both - wrong * others_wrong / n
-        apart += sqrt(wrong * (n - wrong) * others_wrong * (n - others_wrong)) / n
+    for one, other in combinations(table.judged, 2):
+        n, wrong, others_wrong, both = table.cells(one, other, among)
+        if n:
+            together += both - wrong * others_wrong / n
+            apart += sqrt(wrong * (n - wrong) * others_wrong * (n - others_wrong)) / n
     return together / apart if apart else None

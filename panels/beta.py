@@ -9,6 +9,7 @@ from math import exp, lgamma, log, log1p, sqrt
 TINY = 1e-300
 # The fraction below converges in about the square root of the larger parameter; this is enough for millions of verdicts.
 STEPS = 5_000
+NEAR = 1e-9
 # Of the comparison of two: how many standard deviations of the first are looked at, in how many steps.
 REACH, NODES = 12.0, 240
 
@@ -93,17 +94,49 @@ def distribution(x: float, a: float, b: float) -> float:
     return front * fraction
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def quantile(p: float, a: float, b: float) -> float:
-    """Finds the value below which a Beta(a, b) lies with probability p, by halving: the distribution only ever rises."""
+    """Finds the value below which a Beta(a, b) lies with probability p.
+
+    The distribution only ever rises, so each value looked at narrows where it lies; Halley's steps meet it in a few, and where one leads outside, half
+    of the way is gone instead.
+    """
     low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        if distribution(middle, a, b) < p:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2.0
+    norm = lgamma(a + b) - lgamma(a) - lgamma(b)
+    x = _start(p, a, b)
+    for _ in range(80):
+        error = distribution(x, a, b) - p
+        low, high = (x, high) if error < 0.0 else (low, x)
+        density = exp(norm + (a - 1.0) * log(x) + (b - 1.0) * log1p(-x))
+        following = -1.0
+        if density > TINY:
+            step = error / density
+            following = x - step / max(0.5, 1.0 - 0.5 * min(1.0, step * ((a - 1.0) / x - (b - 1.0) / (1.0 - x))))
+            if abs(following - x) <= NEAR * min(x, 1.0 - x):  # and the next step would be far below what rounding leaves
+                return following
+        if not low < following < high:
+            following = (low + high) / 2.0
+            if not low < following < high:
+                return following
+        x = following
+    return x
+
+
+def _start(p: float, a: float, b: float) -> float:
+    """Guesses a quantile. Source: https://dlmf.nist.gov/8.18 by its normal approximation, Abramowitz and Stegun 26.5.22."""
+    if a < 1.0 or b < 1.0:
+        return a / (a + b)
+    t = sqrt(-2.0 * log(min(p, 1.0 - p)))
+    z = t - (2.30753 + 0.27061 * t) / (1.0 + (0.99229 + 0.04481 * t) * t)
+    z = -z if p < 0.5 else z
+    if a == 1.0 or b == 1.0:
+        return min(max(1.0 - (1.0 - p) ** (1.0 / b) if a == 1.0 else p ** (1.0 / a), 1e-12), 1.0 - 1e-12)
+    shift = (z * z - 3.0) / 6.0
+    one, other = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
+    h = 2.0 / (one + other)
+    w = -z * sqrt(h + shift) / h - (other - one) * (shift + 5.0 / 6.0 - 2.0 / (3.0 * h)) if h + shift > 0 else 0.0
+    guess = a / (a + b * exp(min(max(2.0 * w, -60.0), 60.0)))
+    return min(max(guess, 1e-12), 1.0 - 1e-12)
 
 
 def _away_from_zero(value: float) -> float:

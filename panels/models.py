@@ -160,6 +160,53 @@ class Verdict(models.Model):
         constraints = [models.UniqueConstraint(fields=["call", "judge"], condition=models.Q(current=True), name="panels_verdict_one_current")]
 
 
+class VerdictTotal(models.Model):
+    """One day's current verdicts on one model in one collection, summed: what records read instead of the verdicts. Written by `panels.tally`.
+
+    Units: calls and claims in parts of `tally.WHOLE`, since judges share the weight of a call.
+    """
+
+    collection = models.CharField(max_length=200, blank=True)
+    model = models.CharField(max_length=200)
+    day = models.IntegerField(help_text="Days since 1970-01-01, UTC.")
+    judged = models.BigIntegerField(default=0)
+    said = models.BigIntegerField(default=0, help_text="Called useful or not useful.")
+    useful = models.BigIntegerField(default=0)
+    wrong = models.BigIntegerField(default=0, help_text="With a claim found false.")
+    real = models.BigIntegerField(default=0)
+    false = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "model", "day"], name="panels_verdicttotal_once")]
+        indexes = [models.Index(fields=["model", "day"], name="panels_verdicttotal_model")]
+
+
+class VerdictJudge(models.Model):
+    """How many calls of one model somebody judged in one collection. Written by `panels.tally`."""
+
+    collection = models.CharField(max_length=200, blank=True)
+    model = models.CharField(max_length=200)
+    judge = models.CharField(max_length=200)
+    calls = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "model", "judge"], name="panels_verdictjudge_once")]
+
+
+class JudgedPanel(models.Model):
+    """Who was found wrong in one panel, and which two made the same false claim: what tells how alike models err. Written by `panels.tally`."""
+
+    panel = models.CharField(max_length=40, primary_key=True)
+    collection = models.CharField(max_length=200, blank=True)
+    verdict = models.BigIntegerField(help_text="The newest verdict in it.")
+    models_judged = models.PositiveIntegerField()
+    wrong = models.JSONField(default=dict, help_text="By alias of each that was judged: 1 where a claim was found false, else 0.")
+    shared = models.JSONField(default=list, help_text="Pairs of aliases, in order.")
+
+    class Meta:
+        indexes = [models.Index(fields=["collection", "-verdict"], name="panels_judgedpanel_latest", condition=models.Q(models_judged__gt=1))]
+
+
 class Pin(models.Model):
     """What all workers know for 24 hours under the digest of what a client repeats, above all route mode's conversations. Written from the outbox.
 

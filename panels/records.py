@@ -7,46 +7,64 @@ The rule, in full:
   says nothing here.
 - `confidently_wrong` is the share of judged answers that hold at least one claim found false. A verdict without claims found none.
 - `real` and `false` are sums of claims, weighed the same way: two judges who each list the same claim make one claim of it.
-- Verdicts age: one that is a half-life old weighs half of one of today, for what stands behind a name changes. Ages are whole days. What was counted
+- Verdicts age: one that is a half-life old weighs half of one of today, for what stands behind a name changes. Ages are whole days of UTC. What was counted
   stands beside what it weighs; claims are counted, not weighed.
 - Both shares are Beta posteriors over the prior Beta(1, 1): a model with one good verdict is promising, not perfect, and one whose verdicts are
   all old is unknown again.
+
+All of it is read from the sums by day that `panels.tally` keeps, so that a hundred thousand verdicts cost no more than their days.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Q
 
 from access import preferences
 from panels.beta import Rate, rate
-from panels.models import Verdict
+from panels.models import VerdictJudge
 from panels.picking import Word
+from panels.tally import MEASURES, WHOLE, Judged, day_of, judges_of, totals_of
 
 HALF_LIFE = "records.half_life_days"
 HALF_LIFE_DAYS = 60
 TELLS = "Days after which a verdict weighs half in a model's record and in picks by record. 0: verdicts never age."
 # A verdict of so many half-lives weighs less than a thousandth: nobody is picked by it.
 FORGOTTEN_AFTER = 10
+# Of so many it weighs nothing that a figure would show; and no verdict is older than so many days.
+NOTHING_AFTER, OLDEST_DAYS = 40, 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """One current verdict, as much of it as a record needs. Shape: `real` and `false` are numbers of claims."""
+class Sums:
+    """Verdicts summed up. Shape: calls and claims as they were counted, and after `weight_` what they weigh."""
 
-    call: str
-    judge: str
-    collection: str
-    model: str
-    useful: bool | None
-    real: int
-    false: int
-    weight: float = 1.0
+    judged: float = 0.0
+    said: float = 0.0
+    useful: float = 0.0
+    wrong: float = 0.0
+    real: float = 0.0
+    false: float = 0.0
+    weight_judged: float = 0.0
+    weight_said: float = 0.0
+    weight_useful: float = 0.0
+    weight_wrong: float = 0.0
+
+    def usefulness(self) -> Rate:
+        return rate(self.weight_useful, self.weight_said, self.useful, self.said)
+
+    def wrongness(self) -> Rate:
+        return rate(self.weight_wrong, self.weight_judged, self.wrong, self.judged)
+
+
+NOTHING_JUDGED = Sums()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,66 +82,40 @@ class Record:
     false: float
 
 
-def records(verdicts: Iterable[Judged]) -> list[Record]:
+def records(verdicts: Iterable[Judged], today: int = 0, half_life: float = 0) -> list[Record]:
     """Sums verdicts up by collection and model, in that order of names. Pure: the same verdicts in any order give the same records."""
-    by_call: dict[tuple[str, str], dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
-    for verdict in verdicts:
-        by_call[verdict.collection, verdict.model][verdict.call].append(verdict)
-    return [_record(collection, model, calls) for (collection, model), calls in sorted(by_call.items())]
+    verdicts = list(verdicts)
+    found: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0] * 10)
+    for (collection, model, day), sums in totals_of(verdicts).items():
+        held, weighs = found[collection, model], weight(today - day, half_life)
+        for place, value in enumerate([*sums, *(weighs * s for s in sums[:4])]):
+            held[place] += value
+    judges: dict[tuple[str, str], int] = defaultdict(int)
+    for collection, model, _ in judges_of(verdicts):
+        judges[collection, model] += 1
+    return [record(*key, in_calls(found[key]), judges[key]) for key in sorted(found)]
 
 
-def _record(collection: str, model: str, calls: dict[str, list[Judged]]) -> Record:
-    useful, wrong = Share(), Share()
-    weight = real = false = 0.0
-    for verdicts in calls.values():
-        share = 1.0 / len(verdicts)
-        wrong.add([v.false > 0 for v in verdicts], [v.weight for v in verdicts])
-        weight += sum(v.weight for v in verdicts) * share
-        real += sum(v.real for v in verdicts) * share
-        false += sum(v.false for v in verdicts) * share
-        if words := [(v.useful, v.weight) for v in verdicts if v.useful is not None]:
-            useful.add([said for said, _ in words], [weighs for _, weighs in words])
-    return Record(
-        collection=collection,
-        model=model,
-        judged=len(calls),
-        weight=round(weight, 9),
-        judges=len({v.judge for verdicts in calls.values() for v in verdicts}),
-        useful=useful.rate(),
-        confidently_wrong=wrong.rate(),
-        real=round(real, 9),
-        false=round(false, 9),
-    )
+def record(collection: str, model: str, sums: Sums, judges: int) -> Record:
+    judged, weighs = round(sums.judged), sums.weight_judged
+    return Record(collection, model, judged, weighs, judges, sums.usefulness(), sums.wrongness(), sums.real, sums.false)
 
 
-class Share:
-    """Sums answers to one question over calls, as they are and as they weigh; the judges of one call share its weight."""
-
-    def __init__(self) -> None:
-        self.yes = self.of = self.counted_yes = self.counted = 0.0
-
-    def add(self, said: Sequence[bool], weights: Sequence[float]) -> None:
-        if len(said) == 1:  # as nearly all are
-            self.of += weights[0]
-            self.counted += 1
-            if said[0]:
-                self.yes += weights[0]
-                self.counted_yes += 1
-            return
-        share = 1.0 / len(said)
-        self.yes += sum(w for yes, w in zip(said, weights, strict=True) if yes) * share
-        self.of += sum(weights) * share
-        self.counted_yes += sum(said) * share
-        self.counted += 1
-
-    def rate(self) -> Rate:
-        return rate(round(self.yes, 9), round(self.of, 9), round(self.counted_yes, 9), self.counted)
+def in_calls(parts: Sequence[Any]) -> Sums:
+    """Turns sums in parts of a call into calls. What rounding left of a division by many judges goes."""
+    return Sums(*[round(float(part) / WHOLE, 9) for part in parts])
 
 
-def weight_of(at: datetime, now: datetime, half_life_days: float) -> float:
+def weight(days: int, half_life_days: float) -> float:
     """What a verdict of some age weighs; 1 for one of today or where none ages. Units: a half-life of 0 days means never."""
-    days = (now - at).days
-    return 0.5 ** (days / half_life_days) if half_life_days and days > 0 else 1.0
+    return float(0.5 ** (days / half_life_days)) if half_life_days and days > 0 else 1.0
+
+
+@lru_cache(maxsize=8)
+def weights(half_life_days: float) -> tuple[int, str]:
+    """The weights by age in days, as JSON, and the age from which they are all as the last."""
+    oldest = min(OLDEST_DAYS, round(NOTHING_AFTER * half_life_days))
+    return oldest, json.dumps([weight(days, half_life_days) for days in range(oldest + 1)])
 
 
 # ------------------------------------------------------------------ read from what is kept
@@ -134,56 +126,83 @@ def half_life_days() -> float:
     return float(preferences.value(HALF_LIFE))
 
 
+AGES = {
+    # The limit keeps SQLite from looking through the list anew for every row.
+    "sqlite": ("SELECT key AS age, value AS weight FROM json_each(%s) LIMIT 100000", "MIN(MAX(0, %s - t.day), %s)"),
+    "postgresql": (
+        "SELECT place - 1 AS age, said::float8 AS weight FROM json_array_elements_text(%s::json) WITH ORDINALITY AS u(said, place)",
+        "LEAST(GREATEST(0, %s - t.day), %s)",
+    ),
+}
+COUNTED = ", ".join(f'SUM(t."{name}")' for name in MEASURES)
+WEIGHED = ", ".join(f'SUM(t."{name}" * w.weight)' for name in MEASURES[:4])
+
+
+def sums(by: Sequence[str], now: datetime, half_life: float, since: int | None = None, **of: str) -> dict[tuple[str, ...], Sums]:
+    """Reads the sums of verdicts by `collection`, by `model`, or both. One query.
+
+    Shape: keys hold what `by` names; `of` narrows to a collection or a model; `since` is the first day that counts.
+    """
+    grouped = ", ".join(f"t.{name}" for name in by)
+    wanted = " AND ".join([*(f"t.{name} = %s" for name in of), *(["t.day > %s"] if since is not None else [])])
+    where = f"WHERE {wanted}" if wanted else ""
+    limits: list[Any] = [*of.values(), *([since] if since is not None else [])]
+    tail = f"{where} GROUP BY {grouped} HAVING SUM(t.judged) > 0 ORDER BY {grouped}"
+    if half_life:
+        oldest, told = weights(half_life)
+        ages, age = AGES[connection.vendor]
+        query = f"WITH w AS ({ages}) SELECT {grouped}, {COUNTED}, {WEIGHED} FROM panels_verdicttotal t JOIN w ON w.age = {age} {tail}"  # noqa: S608
+        limits = [told, day_of(now), oldest, *limits]
+    else:
+        query = f"SELECT {grouped}, {COUNTED} FROM panels_verdicttotal t {tail}"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(query, limits)
+        rows = cursor.fetchall()
+    names, size = len(by), len(MEASURES)
+    return {row[:names]: in_calls([*row[names:], *(() if half_life else row[names : names + size][:4])]) for row in rows}
+
+
 def record_of(collection: str, now: datetime) -> list[Record]:
-    """Reads the record of every model that was judged in a collection."""
-    return records(_judged(now, collection=collection))
+    """Reads the record of every model that was judged in a collection. Two queries."""
+    return _records(now, collection=collection)
 
 
 def records_of_model(alias: str, now: datetime) -> list[Record]:
-    """Reads a model's record in every collection where it was judged. Direct calls stand under the empty name."""
-    return records(_judged(now, model=alias))
+    """Reads a model's record in every collection where it was judged. Direct calls stand under the empty name. Two queries."""
+    return _records(now, model=alias)
 
 
-def _judged(now: datetime, **of: str) -> Iterable[Judged]:
-    half_life = half_life_days()
-    rows = Verdict.objects.filter(current=True, **of).order_by("id").values_list("call", "judge", "collection", "model", "useful", "real", "false", "at")
-    for call, judge, collection, model, useful, real, false, at in rows.iterator(chunk_size=2000):
-        yield Judged(call, judge, collection, model, useful, len(real), len(false), weight_of(at, now, half_life))
+def _records(now: datetime, **of: str) -> list[Record]:
+    judges: dict[tuple[str, ...], int] = defaultdict(int)
+    for collection, model in VerdictJudge.objects.filter(calls__gt=0, **of).values_list("collection", "model"):
+        judges[collection, model] += 1
+    return [record(*key, s, judges[key]) for key, s in sums(("collection", "model"), now, half_life_days(), **of).items()]
+
+
+def judged_collections() -> list[str]:
+    """The names of collections in which somebody judged, in order; "" stands for direct calls. One query."""
+    return list(VerdictJudge.objects.filter(calls__gt=0).order_by("collection").values_list("collection", flat=True).distinct())
 
 
 # ------------------------------------------------------------------ read for a pick
 
 
-# Each verdict is its share of its call, and verdicts of one age are one row: a collection with many of them is summed where they are.
-USEFULNESS = (
-    "SELECT model, days, SUM(CASE WHEN useful THEN 1.0 / judges ELSE 0.0 END), SUM(1.0 / judges) FROM (SELECT model, useful, {days} AS days,"
-    " COUNT(*) OVER (PARTITION BY call) AS judges FROM panels_verdict WHERE collection = %s AND current AND useful IS NOT NULL AND at > %s) v"
-    " GROUP BY model, days"
-)
-DAYS = {"sqlite": "CAST(julianday(%s) - julianday(at) + 0.000001 AS INTEGER)", "postgresql": "CAST(FLOOR(EXTRACT(EPOCH FROM %s - at) / 86400) AS INTEGER)"}
-
-
 def usefulness(collection: str, now: datetime, half_life: float) -> dict[str, tuple[float, float]]:
     """Reads by alias what the useful answers and all answers of a collection weigh, those that nobody called either way left out. One query."""
-    since = now - timedelta(days=FORGOTTEN_AFTER * half_life) if half_life else datetime(1970, 1, 1, tzinfo=UTC)
-    found: dict[str, tuple[float, float]] = {}
-    with connection.cursor() as cursor:
-        adapted = [connection.ops.adapt_datetimefield_value(at) for at in (now, since)]
-        cursor.execute(USEFULNESS.format(days=DAYS[connection.vendor]), [adapted[0], collection, adapted[1]])
-        for model, days, yes, of in cursor.fetchall():
-            weight = 0.5 ** (days / half_life) if half_life and days > 0 else 1.0
-            before = found.get(model, (0.0, 0.0))
-            found[model] = before[0] + weight * float(yes), before[1] + weight * float(of)
-    return found
+    since = day_of(now) - round(FORGOTTEN_AFTER * half_life) if half_life else None
+    found = sums(("model",), now, half_life, since, collection=collection)
+    return {model: (s.weight_useful, s.weight_said) for (model,), s in found.items() if s.said}
 
 
 def elsewhere(collection: str, aliases: Sequence[str], now: datetime, half_life: float) -> dict[str, Word]:
-    """Reads by alias what verdicts of other collections say: plainly counted within two half-lives, for it decides little."""
-    verdicts = Verdict.objects.filter(current=True, model__in=aliases, useful__isnull=False).exclude(collection=collection)
-    if half_life:
-        verdicts = verdicts.filter(at__gt=now - timedelta(days=2 * half_life))
-    counted = verdicts.order_by().values_list("model").annotate(of=Count("id"), yes=Count("id", filter=Q(useful=True)))
-    return {model: Word(yes / of, float(of)) for model, of, yes in counted}
+    """Reads by alias what verdicts of other collections say: plainly counted within two half-lives, for it decides little. One query."""
+    since = day_of(now) - round(2 * half_life) if half_life else None
+    counted: dict[str, tuple[float, float]] = {}
+    for (of, model), s in sums(("collection", "model"), now, 0, since).items():
+        if of != collection and model in aliases and s.said:
+            yes, said = counted.get(model, (0.0, 0.0))
+            counted[model] = yes + s.useful, said + s.said
+    return {model: Word(yes / said, said) for model, (yes, said) in counted.items()}
 
 
 Scores = Callable[[str, Sequence[str]], Mapping[str, Word]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,15 +9,15 @@ from datetime import datetime
 from django.db import transaction
 
 from catalog import status
-from panels import agreement, editing, records, suggestions
-from panels.agreement import Errors, Independence
+from panels import agreement, editing, records, suggestions, tally
+from panels.agreement import Independence
 from panels.collections import Collection
-from panels.models import Seat, Verdict
+from panels.models import Seat
 from panels.records import Record
 from panels.suggestions import Suggestion
 
-# What is compared: the latest judged calls. Older ones tell of models as they were.
-MOST_CALLS = 5_000
+# What is compared: the latest panels in which two models or more were judged. Older ones tell of models as they were.
+MOST_PANELS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +37,11 @@ class NotSuggested(ValueError):
 
 
 def standing(collection: Collection, now: datetime) -> Standing:
-    """Reads all of it. Six queries, however many models there are."""
+    """Reads all of it. Five queries, however many models and verdicts there are."""
     found = records.record_of(collection.name, now)
     suggested = suggestions.suggestions(found, collection.members, status.explorable())
-    return Standing(found, records.half_life_days(), suggested, agreement.independence(errors(collection), collection.members, collection.seats))
-
-
-def errors(collection: Collection) -> list[Errors]:
-    """Reads the false claims of the members' judged seats; what several judges found in one seat stands together."""
-    members = tuple(set(collection.members))
-    judged = Verdict.objects.filter(collection=collection.name, current=True, model__in=members).order_by("-id")[:MOST_CALLS]
-    claims: dict[str, list[str]] = defaultdict(list)
-    models: dict[str, str] = {}
-    for call, model, false in judged.values_list("call", "model", "false"):
-        claims[call] += false
-        models[call] = model
-    panels = panels_of_calls(list(models))
-    return [Errors(panels[call], model, tuple([agreement.words_of(c) for c in claims[call]])) for call, model in models.items() if call in panels]
+    together = agreement.independence(tally.latest_panels(collection.name, MOST_PANELS), collection.members, collection.seats)
+    return Standing(found, records.half_life_days(), suggested, together)
 
 
 def panels_of_calls(calls: Sequence[str], at_once: int = 5000) -> dict[str, str]:

@@ -9,16 +9,17 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from access import audit
 from access.caller import Caller
 from access.pages import Page, keyset
-from panels import lookup
+from panels import lookup, tally
 from panels.models import Panel, Seat, Verdict
 from wire.errors import CallerError
 
 CLAIMS_MAX = 200
+CALLS_MAX = 200  # looked up at once
 CHARACTERS_MAX = 10_000
 # Two parallel verdicts of one judge collide on a unique index, and each collision means that another one got in.
 TRIES = 50
@@ -83,19 +84,21 @@ def record_verdict(judge: str, call: object, useful: object, note: object, real:
     said = {"call": call, "judge": judge, "useful": useful, "note": note, "real": list(real_claims), "false": list(false_claims), "at": now}
     for _ in range(TRIES):
         try:
-            return value(_replace(said | {"model": found.model, "collection": found.collection}))
+            return value(_replace(said | {"model": found.model, "collection": found.collection}, found.panel or call))
         except IntegrityError:
             continue
     raise CallerError("server_busy", "Many verdicts on this call arrived at once. Send it again.", status=503, retry_after_s=1.0)
 
 
-def _replace(fields: dict[str, Any]) -> Verdict:
+def _replace(fields: dict[str, Any], panel: str) -> Verdict:
     with transaction.atomic():
+        tally.alone(panel)
         before = Verdict.objects.select_for_update().filter(call=fields["call"], judge=fields["judge"], current=True).first()
         if before is not None:
             before.current = False
             before.save(update_fields=["current"])
         verdict = Verdict.objects.create(**fields, replaces=before)
+        tally.enter(verdict, before, panel)
         # Claims and notes stay in the verdict: the trail tells who said what kind of thing when.
         changes = audit.diff({} if before is None else _kinds(before), _kinds(verdict))
         audit.record(verdict.judge, "verdict.replace" if before else "verdict.add", f"call {verdict.call}", changes)
@@ -146,12 +149,32 @@ def pending(whose: Caller | None, limit: int = 50, page_token: str = "") -> Page
 
     Answers that came whole or in part count; a merger's does not, for it is made of the others. Errors: CallerError for a token not of ours.
     """
-    unjudged = (
-        Seat.objects.filter(status__in=ANSWERED).exclude(seat="merger").filter(~Exists(Verdict.objects.filter(call=OuterRef("call")))).order_by("position")
-    )
-    panels = Panel.objects.filter(Exists(unjudged.filter(panel=OuterRef("pk"))), mode__in=["panel", "merged"])
-    if whose is not None:
-        panels = panels.filter(**lookup.asked_by(whose))
+    return _pending(_unjudged(), {} if whose is None else lookup.asked_by(whose), limit, page_token)
+
+
+def pending_of(calls: object, limit: int = 50, page_token: str = "") -> Page[Pending]:
+    """Lists the same of these seats alone, whoever asked them: who knows a call's id may judge it, and so may learn whether anybody has.
+
+    Errors: CallerError 400 naming the field, 503 where the newest of them may still be on its way into a database that does not answer.
+    """
+    if not isinstance(calls, list) or not all(isinstance(call, str) for call in calls):
+        raise CallerError("invalid_request", "calls must be a list of call ids.", field="calls")
+    if len(calls) > CALLS_MAX:
+        raise CallerError("invalid_request", f"calls names {len(calls)} seats; at most {CALLS_MAX} are looked up at once.", field="calls")
+    calls = [call for call in calls if call.isprintable()]  # all others are no ids, and some of them no database takes
+    if calls:
+        newest = max(calls)  # ids sort by time, and only a seat of a moment ago can be missing here
+        lookup.after_a_drain(lambda: Seat.objects.filter(pk=newest).exists() or None, newest)
+    return _pending(_unjudged().filter(call__in=calls), {}, limit, page_token)
+
+
+def _unjudged() -> QuerySet[Seat]:
+    unjudged = Seat.objects.filter(status__in=ANSWERED).exclude(seat="merger").filter(~Exists(Verdict.objects.filter(call=OuterRef("call"))))
+    return unjudged.order_by("position")
+
+
+def _pending(unjudged: QuerySet[Seat], whose: dict[str, object], limit: int, page_token: str) -> Page[Pending]:
+    panels = Panel.objects.filter(Exists(unjudged.filter(panel=OuterRef("pk"))), mode__in=["panel", "merged"], **whose)
     page = keyset(panels.only("id", "asked_at", "collection"), ("asked_at", "id"), limit, page_token)
     seats: dict[str, list[PendingSeat]] = {}
     for panel_id, call, model in unjudged.filter(panel__in=[p.pk for p in page.data]).values_list("panel_id", "call", "model"):

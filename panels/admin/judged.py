@@ -123,7 +123,7 @@ class VerdictAdmin(AuditedAdmin):
     def records_page(self, request: HttpRequest) -> HttpResponse:
         """The record of every collection that was judged, or of one."""
         wanted = request.GET.get("collection")
-        names = sorted(Verdict.objects.filter(current=True).values_list("collection", flat=True).distinct())
+        names = records.judged_collections()
         shown = wanted if wanted is not None else next((n for n in names if n), names[0] if names else "")
         return self.page(
             request,

@@ -8,7 +8,7 @@ from math import exp, log, sqrt
 import pytest
 
 from panels import agreement
-from panels.agreement import Errors, words_of
+from panels.agreement import Errors, Independence, Pair, Table, panels_of, words_of
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,14 @@ def test_two_claims_are_the_same_where_their_words_are(one, other, expected) -> 
     assert agreement.same(words_of(one), words_of(other)) is expected
 
 
+def pairs(errors: list[Errors], models: list[str]) -> list[Pair]:
+    return agreement.pairs(Table(panels_of(errors), set(models)))
+
+
+def independence(errors: list[Errors], members: list[str], seats: int | None = None) -> Independence:
+    return agreement.independence(panels_of(errors), members, seats)
+
+
 def errors(cells: tuple[int, int, int, int], shared: int = 0, names: tuple[str, str] = ("a", "b")) -> list[Errors]:
     """Panels by who was wrong: both, the first only, the other only, neither; in `shared` of the first kind the claim is the same."""
     found = []
@@ -53,13 +61,13 @@ def errors(cells: tuple[int, int, int, int], shared: int = 0, names: tuple[str, 
     ],
 )
 def test_phi_is_that_of_the_four_cells(cells, phi) -> None:
-    [pair] = agreement.pairs(errors(cells), ["a", "b"])
+    [pair] = pairs(errors(cells), ["a", "b"])
     assert pair.phi == (None if phi is None else pytest.approx(phi))
     assert (pair.panels, pair.one_wrong, pair.other_wrong, pair.both_wrong) == (sum(cells), cells[0] + cells[1], cells[0] + cells[2], cells[0])
 
 
 def test_the_odds_ratio_has_haldanes_halves_and_woolfs_interval() -> None:
-    [pair] = agreement.pairs(errors((20, 5, 10, 15), shared=12), ["b", "a"])
+    [pair] = pairs(errors((20, 5, 10, 15), shared=12), ["b", "a"])
     middle = log(20.5 * 15.5 / (5.5 * 10.5))
     spread = 1.96 * sqrt(1 / 20.5 + 1 / 5.5 + 1 / 10.5 + 1 / 15.5)
     assert (pair.odds_ratio, pair.odds_low, pair.odds_high) == pytest.approx((exp(middle), exp(middle - spread), exp(middle + spread)), rel=1e-3)
@@ -69,9 +77,9 @@ def test_the_odds_ratio_has_haldanes_halves_and_woolfs_interval() -> None:
 
 def test_only_panels_with_both_judged_count_and_a_model_that_sat_twice_made_both_seats_claims() -> None:
     more = [Errors("x", "a", (words_of("lonely"),)), Errors("p0", "a", (words_of("same claim"),)), Errors("p0", "z", ())]
-    [pair] = agreement.pairs([*errors((1, 0, 0, 1)), *more], ["a", "b"])
+    [pair] = pairs([*errors((1, 0, 0, 1)), *more], ["a", "b"])
     assert (pair.panels, pair.both_wrong, pair.shared.yes) == (2, 1, 0)
-    [pair] = agreement.pairs([*errors((1, 0, 0, 1)), Errors("p0", "a", (words_of("bbbb bbbbb alone"),))], ["a", "b"])
+    [pair] = pairs([*errors((1, 0, 0, 1)), Errors("p0", "a", (words_of("bbbb bbbbb alone"),))], ["a", "b"])
     assert pair.shared.yes == 1
 
 
@@ -94,7 +102,7 @@ def made(panels: int, common: float, members: str = "abcd", seed: int = 1) -> li
 
 @pytest.mark.parametrize(("common", "least", "most"), [(0.0, 3.4, 4.0), (0.5, 1.4, 1.8), (1.0, 1.0, 1.0)])
 def test_seats_that_err_together_amount_to_fewer(common, least, most) -> None:
-    found = agreement.independence(made(600, common), list("abcd"))
+    found = independence(made(600, common), list("abcd"))
     assert found.correlation == pytest.approx(common, abs=0.07)
     assert least <= found.effective <= most
     assert 1.0 <= found.low <= found.effective <= found.high <= 4.0
@@ -104,12 +112,12 @@ def test_seats_that_err_together_amount_to_fewer(common, least, most) -> None:
 
 def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     truth = agreement.effective(4, 0.4)
-    held = sum((f := agreement.independence(made(120, 0.4, seed=n), list("abcd"))).low <= truth <= f.high for n in range(60))
+    held = sum((f := independence(made(120, 0.4, seed=n), list("abcd"))).low <= truth <= f.high for n in range(60))
     assert held >= 50
 
 
 def test_fewer_seats_than_members_are_as_many_as_sit() -> None:
-    found = agreement.independence(made(200, 0.5), list("aabcd"), seats=2)
+    found = independence(made(200, 0.5), list("aabcd"), seats=2)
     assert found.seats == 2
     assert found.effective == pytest.approx(2 / (1 + found.correlation))
 
@@ -125,6 +133,6 @@ def test_fewer_seats_than_members_are_as_many_as_sit() -> None:
     ],
 )
 def test_too_little_to_judge_by_is_said_and_no_number_made_up(found, members, says) -> None:
-    told = agreement.independence(found, list(members))
+    told = independence(found, list(members))
     assert (told.effective, told.low, told.high, told.correlation) == (None, None, None, None)
     assert told.needs.startswith(says)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panels.beta import distribution, quantile, rate
-from panels.records import Judged, records
+from panels.records import records
+from panels.tally import Judged
 
 
 def judged(

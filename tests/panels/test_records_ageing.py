@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, timedelta
 from fractions import Fraction
 from math import factorial
@@ -12,11 +13,12 @@ from access import preferences
 from access.models import AuditEntry
 from health.models import DayTotal
 from health.reliability import answered_since
-from panels import evidence, records
+from panels import evidence, records, tally
 from panels.beta import better
 from panels.models import Verdict
 from panels.picking import Word
-from panels.records import Judged, weight_of
+from panels.records import Record
+from panels.tally import Judged
 from tests.panels.conftest import NOW, make_panel
 
 DAY = timedelta(days=1)
@@ -24,18 +26,29 @@ DAY = timedelta(days=1)
 
 @pytest.mark.parametrize(
     ("age", "half_life", "expected"),
-    [(0 * DAY, 60, 1), (0.9 * DAY, 60, 1), (60 * DAY, 60, 0.5), (60.9 * DAY, 60, 0.5), (120 * DAY, 60, 0.25), (9000 * DAY, 0, 1), (-5 * DAY, 60, 1)],
+    [(0, 60, 1), (60, 60, 0.5), (120, 60, 0.25), (30, 15, 0.25), (9000, 0, 1), (-5, 60, 1)],
 )
 def test_a_verdict_weighs_half_after_a_half_life(age, half_life, expected) -> None:
-    assert weight_of(NOW - age, NOW, half_life) == pytest.approx(expected)
+    assert records.weight(age, half_life) == pytest.approx(expected)
+    if half_life:
+        oldest, told = records.weights(half_life)
+        assert json.loads(told)[max(0, age)] == pytest.approx(expected)
+        assert len(json.loads(told)) == oldest + 1
 
 
-def judged(call: str, useful: bool | None, weight: float, judge: str = "ada", false: int = 0) -> Judged:
-    return Judged(call, judge, "core", "mercury", useful, 0, false, weight)
+TODAY, HALF_LIFE = 20_000, 60.0
+
+
+def judged(call: str, useful: bool | None, half_lives: float, judge: str = "ada", false: int = 0) -> Judged:
+    return Judged(call, judge, "core", "mercury", useful, 0, false, TODAY - round(half_lives * HALF_LIFE))
+
+
+def aged(*verdicts: Judged) -> list[Record]:
+    return records.records(verdicts, TODAY, HALF_LIFE)
 
 
 def test_a_record_says_what_was_counted_and_what_it_weighs() -> None:
-    [found] = records.records([judged("c1", True, 1.0), judged("c2", False, 0.5, false=1), judged("c3", True, 0.25), judged("c4", None, 0.5)])
+    [found] = aged(judged("c1", True, 0), judged("c2", False, 1, false=1), judged("c3", True, 2), judged("c4", None, 1))
     assert (found.judged, found.weight) == (4, 2.25)
     assert (found.useful.yes, found.useful.of, found.useful.counted_yes, found.useful.counted) == (1.25, 1.75, 2, 3)
     assert found.useful.mean == pytest.approx(2.25 / 3.75)
@@ -43,13 +56,13 @@ def test_a_record_says_what_was_counted_and_what_it_weighs() -> None:
 
 
 def test_judges_of_one_call_share_its_weight_each_by_their_own_verdicts_age() -> None:
-    [found] = records.records([judged("c1", True, 1.0), judged("c1", False, 0.5, judge="bob")])
+    [found] = aged(judged("c1", True, 0), judged("c1", False, 1, judge="bob"))
     assert (found.useful.yes, found.useful.of, found.useful.counted_yes, found.useful.counted) == (0.5, 0.75, 0.5, 1)
 
 
 def test_old_verdicts_widen_the_interval() -> None:
-    [fresh] = records.records([judged(f"c{n}", True, 1.0) for n in range(40)])
-    [old] = records.records([judged(f"c{n}", True, 0.05) for n in range(40)])
+    [fresh] = aged(*[judged(f"c{n}", True, 0) for n in range(40)])
+    [old] = aged(*[judged(f"c{n}", True, 4) for n in range(40)])
     assert old.useful.high - old.useful.low > fresh.useful.high - fresh.useful.low
     assert old.useful.mean < fresh.useful.mean
 
@@ -87,7 +100,9 @@ def test_for_whole_parameters_it_is_the_exact_sum(one, other) -> None:
 
 def verdict(model: str, useful: bool | None, days: float = 0, collection: str = "core", judge: str = "ada", call: str = "") -> Verdict:
     call = call or make_panel({"model": model, "called": False}, collection=collection).seats.get().call
-    return Verdict.objects.create(call=call, judge=judge, model=model, collection=collection, useful=useful, at=NOW - days * DAY)
+    made = Verdict.objects.create(call=call, judge=judge, model=model, collection=collection, useful=useful, at=NOW - days * DAY)
+    tally.rebuild()
+    return made
 
 
 @pytest.mark.django_db

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from access.models import AuditEntry, User
-from panels import rosterfile, suggestions
+from panels import rosterfile, suggestions, tally
 from panels.beta import rate
 from panels.models import Collection, Member, Seat, Verdict
 from panels.records import Record
@@ -74,6 +74,7 @@ def judged(shares: dict[str, int], panels: int = 40, false: dict[str, list[str]]
             verdicts.append(Verdict(call=seat.call, judge="ada", model=seat.model, collection="core", useful=useful, false=claims, at=NOW))
         seats.append(panel)
     Verdict.objects.bulk_create(verdicts)
+    tally.rebuild()
 
 
 @pytest.fixture
