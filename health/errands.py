@@ -192,11 +192,22 @@ def work(slice_s: float = SLICE_S) -> int:
 
     At most one call of this runs in a data folder, so that a worker of its queue is left for what must not wait.
     """
+    until, count, broken = time.monotonic() + slice_s, 0, set[str]()
+    while (done := work_alone(until, broken)) is not None:
+        count += done
+        # Who rang while this one was on its way out found the lock held and went. What they rang for must not wait for the clock's next ring.
+        if closing.is_set() or time.monotonic() >= until or not due_lanes(broken, 1):
+            break
+    return count
+
+
+def work_alone(until: float, broken: set[str]) -> int | None:
+    """Works while it holds the data folder's lock; gives how many errands ended, None where somebody else holds it."""
     with (Path(settings.HOME) / settings.ERRANDS_LOCK).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            return 0
+            return None
         lock.seek(0)
         if not (folder := lock.read(40)):
             folder = new_id("fol")
@@ -204,14 +215,16 @@ def work(slice_s: float = SLICE_S) -> int:
             lock.flush()
         # Whoever holds a lane under this folder's name had the lock that is held here: it died.
         Lane.objects.filter(worker__startswith=f"{folder}:").update(leased_until=timezone.now(), worker="")
-        return work_lanes(folder, time.monotonic() + slice_s)
+        return work_lanes(folder, until, broken)
 
 
-def work_lanes(folder: str, until: float) -> int:
-    """Gives each lane with something due a thread, also those that come up meanwhile, until nothing is due or the time is over."""
+def work_lanes(folder: str, until: float, broken: set[str]) -> int:
+    """Gives each lane with something due a thread, also those that come up meanwhile, until nothing is due or the time is over.
+
+    Shape: `broken` gets the lanes whose work broke off, which are left alone from then on.
+    """
     count = 0
     busy: dict[Future[int], tuple[str, threading.Event]] = {}
-    broken: set[str] = set()
     closing_until = None
     pool = ThreadPoolExecutor(LANES_AT_ONCE, thread_name_prefix="lane")
     try:

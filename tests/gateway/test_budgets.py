@@ -54,7 +54,7 @@ def test_a_budget_for_one_call_admits_one_of_fifty(bench: Bench, budget: Callabl
     assert refused.code == "budget_exceeded"
     assert name in refused.json["error"]["message"]
     settled(bench, kind, name, "0.0001")
-    (alert,) = eventually(lambda: [a for a in everything(bench, "alerts") if name in a["subject"]], "an alert of the refusals")
+    (alert,) = eventually(lambda: [a for a in bench.live.listed("alerts") if name in a["subject"]], "an alert of the refusals")
     assert alert["kind"] == "budget"
     assert bench.ask(core, key=keys[0], max_tokens=10_000).status == 200  # what was reserved and not spent came back
 
@@ -135,15 +135,5 @@ def test_a_panel_pays_for_all_its_seats_from_every_budget_it_falls_under(bench: 
     assert bench.ask(f"bench/{name}", key=key, max_tokens=1000).status == 200
     for kind, whose in (("owner", owner), ("team", team), ("collection", name)):
         settled(bench, kind, whose, "0.003")
-    quotas = [q for q in everything(bench, "quotas") if q["measure"] == "usd" and q["name"] in (owner, team, name)]
+    quotas = [q for q in bench.live.listed("quotas") if q["measure"] == "usd" and q["name"] in (owner, team, name)]
     assert {(q["scope"], q["limit"], q["used"], q["left"]) for q in quotas} == {(k, "10", "0.003", "9.997") for k in ("owner", "team", "collection")}
-
-
-def everything(bench: Bench, path: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    page = bench.live.api("GET", f"{path}?limit=500")
-    found += page["data"]
-    while page["next"]:
-        page = bench.live.api("GET", f"{path}?limit=500&page_token={page['next']}")
-        found += page["data"]
-    return found

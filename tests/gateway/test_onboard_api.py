@@ -22,7 +22,7 @@ def onboards(bench: Bench) -> Iterator[Bench]:
     bench.endpoint()
     bench.load()
     yield bench
-    for row in bench.live.api("GET", "models?limit=500")["data"]:
+    for row in bench.live.listed("models"):
         if row["endpoint"] == here(bench):
             bench.live.api("DELETE", f"models/{quote(row['alias'], safe='')}")
 

@@ -57,7 +57,7 @@ def test_what_one_host_counts_and_is_told_holds_in_the_other(hosts: tuple[Live, 
     assert judged.json["call"] == call
 
     # Revoked here, nobody there; each host's own operator key works at both.
-    name = next(k["name"] for k in there.api("GET", "keys?limit=500")["data"] if k["rpm"] == 2)
+    name = next(k["name"] for k in there.listed("keys") if k["rpm"] == 2)
     here.api("DELETE", f"keys/{name}")
     assert there.ask(fast, key=key).status == 401
     assert there.send("GET", "/bench/keys", key=here.operator_key).status == 200

@@ -236,6 +236,30 @@ def test_a_lane_that_comes_up_while_another_is_busy_does_not_wait_for_it() -> No
     assert errands.work(60) == 2
 
 
+def test_a_ring_that_comes_while_another_is_on_its_way_out_is_not_lost() -> None:
+    turned_away: list[int] = []
+
+    def queued_meanwhile() -> None:
+        try:
+            errands.queue([new("b")])
+            turned_away.append(errands.work(5))
+        finally:
+            connection.close()
+
+    def watch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        result = execute(sql, params, many, context)
+        if done == ["a"] and not turned_away and "GROUP BY" in sql and "health_errand" in sql:
+            # It has just seen that nothing is due, and still holds the lock.
+            in_thread(queued_meanwhile).join()
+        return result
+
+    errands.queue([new("a")])
+    with connection.execute_wrapper(watch):
+        assert errands.work(30) == 2
+    assert turned_away == [0]
+    assert done == ["a", "b"]
+
+
 def test_after_its_slice_a_lane_takes_up_nothing_more_and_the_rest_stays() -> None:
     def until_told(task: Task) -> None:
         assert task.stop.wait(PATIENCE_S)
