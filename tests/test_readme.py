@@ -76,6 +76,14 @@ def test_the_notice_names_every_package_that_is_served_with() -> None:
     assert not {name for name in locked if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", notice)}
 
 
+def test_the_notice_names_every_file_that_is_kept_of_others() -> None:
+    notice = (CHECKOUT / "NOTICE").read_text(encoding="utf-8")
+    kept = {file.name for file in (CHECKOUT / "templates/static/vendor").iterdir()} - {"LICENCES.txt"}
+    assert kept
+    licences = (CHECKOUT / "templates/static/vendor/LICENCES.txt").read_text(encoding="utf-8")
+    assert not {name for name in kept if f"  {name} " not in notice or f"{name}: " not in licences}
+
+
 def test_the_readme_shows_every_format() -> None:
     from wire import dialects
 
