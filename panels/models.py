@@ -7,6 +7,7 @@ from collections.abc import Collection as Names
 from django.db import models
 from django.db.models.functions import Lower
 
+from access.caller import Caller
 from catalog import names
 from catalog.models import Model, clean_shapes, others
 
@@ -233,3 +234,32 @@ class StoredResponse(models.Model):
     kept = models.TextField(blank=True, help_text="JSON: what the dialect keeps of it. Empty once it was deleted.")
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(db_index=True)
+
+
+class Stop(models.Model):
+    """The word that a call or a panel under way is to end, for whichever worker runs it. Written by `panels.stops`, gone after an hour."""
+
+    name = models.CharField(max_length=40, primary_key=True, help_text="The call's or the panel's id.")
+    kind = models.CharField(max_length=16, help_text="Who says so: user, key or loopback.")
+    judge = models.CharField(max_length=200)
+    key_id = models.BigIntegerField(null=True)
+    operates = models.BooleanField(help_text="May end what others asked.")
+    at = models.DateTimeField(db_index=True)
+    heeded = models.BooleanField(null=True, help_text="Whether the worker that runs it ended it, or refused to. Unknown: none has seen it.")
+
+    def asker(self) -> Caller:
+        return Caller(kind=self.kind, judge=self.judge, scopes=frozenset({"operate"} if self.operates else ()), key_id=self.key_id)
+
+
+class Comparison(models.Model):
+    """What one merger found the answers of a panel to claim. Written by `panels.comparison` from the outbox; a later one takes its place."""
+
+    panel = models.OneToOneField(Panel, on_delete=models.CASCADE, primary_key=True, related_name="comparison")
+    call = models.CharField(max_length=40)
+    model = models.CharField(max_length=200)
+    judge = models.CharField(max_length=200, help_text="Who asked for it.")
+    at = models.DateTimeField()
+    status = models.CharField(max_length=16)
+    claims = models.TextField(null=True, help_text="JSON: the claims with who says them. Empty once retention took it.")
+    dropped_claims = models.PositiveIntegerField(default=0)
+    dropped_quotes = models.PositiveIntegerField(default=0)
