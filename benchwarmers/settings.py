@@ -11,6 +11,7 @@ import ipaddress
 import os
 import secrets
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -340,8 +341,17 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 BENCH_TIME_ZONE = env_str("BENCH_TIME_ZONE", "UTC")
 
+
+def queue_name(database: Mapping[str, object], redis_url: str) -> str:
+    """Names the queue in its broker, in a Redis after its database: deployments that share one would take each other's rings."""
+    if not redis_url:
+        return "benchwarmers"
+    where = "{HOST}:{PORT}/{NAME}".format_map({"HOST": "", "PORT": "", **database})
+    return f"benchwarmers-{hashlib.sha256(where.encode()).hexdigest()[:12]}"
+
+
 Q_CLUSTER = {
-    "name": "benchwarmers",
+    "name": queue_name(DATABASES["default"], REDIS_URL),
     "workers": 2,  # one may be busy with calls that take their time, one is left for what must not wait
     "timeout": 240,
     "retry": 300,  # must exceed the timeout, or a running task is handed out again
