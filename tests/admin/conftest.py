@@ -10,6 +10,9 @@ from django.test import Client
 
 from access.models import AuditEntry, User
 from tests.admin import seed
+from tests.browser import open_page
+
+__all__ = ["open_page"]
 
 
 @pytest.fixture(autouse=True)

@@ -2,72 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 from django.urls import reverse
 
 from panels.models import Collection, Panel, Verdict
 from tests.admin import pages, seed
+from tests.browser import DESK, MARKS, PHONE
 
-CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
-
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no chromium here"), pytest.mark.django_db(transaction=True)]
-
-
-class Watched:
-    """A page that keeps what went wrong on it: console errors, broken policies, dialogs, requests to other hosts."""
-
-    def __init__(self, page: Any, address: str) -> None:
-        self.page, self.address, self.wrong = page, address, list[str]()
-        page.on("console", lambda m: self.wrong.append(f"console {m.type}: {m.text}") if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda e: self.wrong.append(f"script: {e}"))
-        page.on("dialog", self.refuse_dialog)
-        page.on("request", lambda r: None if r.url.startswith((address, "data:")) else self.wrong.append(f"left for {r.url}"))
-
-    def refuse_dialog(self, dialog: Any) -> None:
-        # Leaving a form with something typed asks; that question is the admin's own.
-        if dialog.type != "beforeunload":
-            self.wrong.append(f"dialog: {dialog.message}")
-        dialog.accept()
-
-    def goto(self, path: str) -> None:
-        answer = self.page.goto(self.address + path)
-        assert answer.status == 200, (path, answer.status)
-
-    def overflow(self) -> int:
-        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
-
-    def text(self) -> str:
-        return str(self.page.inner_text("body"))
-
-
-@pytest.fixture
-def open_page(live_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Watched]]:
-    """Opens a browser with a fresh profile, signed in as a role."""
-    from playwright.sync_api import sync_playwright
-
-    # Playwright keeps a loop in this thread; that the test itself asks the database beside it harms nothing.
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-
-        def open_as(role: str, viewport: dict[str, int] = DESK, scheme: str = "light") -> Watched:
-            watched = Watched(browser.new_context(viewport=viewport, color_scheme=scheme).new_page(), live_server.url)
-            watched.goto("/admin/login/")
-            watched.page.fill("#id_username", role)
-            watched.page.fill("#id_password", "a-password-for-tests")
-            watched.page.click("button[type=submit]")
-            watched.page.wait_for_url("**/admin/")
-            return watched
-
-        yield open_as
-        browser.close()
+pytestmark = MARKS
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])
@@ -81,10 +23,22 @@ def test_no_page_breaks_the_policy_leaves_the_server_or_overflows(open_page, vie
         assert ("dark" in (watched.page.get_attribute("html", "class") or "")) == (scheme == "dark"), path
 
 
+def test_a_person_signs_in_by_the_form(open_page):
+    seed.people()
+    watched = open_page("viewer")
+    watched.page.context.clear_cookies()
+    watched.goto("/admin/login/?next=/admin/")
+    watched.page.fill("#id_username", "viewer")
+    watched.page.fill("#id_password", "a-password-for-tests")
+    watched.page.click("button[type=submit]")
+    watched.page.wait_for_url("**/admin/")
+    assert watched.wrong == []
+
+
 def test_from_an_empty_bench_to_a_collection(open_page, fake):
     fake.models = ["fake/fast", "fake/slow", "fake/other"]
     seed.people()
-    watched = open_page("operator")
+    watched = open_page("operator", start="/admin/")
     page = watched.page
     page.click("text=Add an endpoint >> nth=-1")
     page.fill("#id_name", "local")
@@ -123,7 +77,7 @@ def test_members_are_dragged_into_another_order(open_page):
     seed.people()
     at = seed.endpoint("local")
     row = seed.collection("core", [seed.model(alias, at) for alias in ("mercury", "venus", "earth")])
-    watched = open_page("operator")
+    watched = open_page("operator", start="/admin/")
     watched.goto(reverse("admin:panels_collection_change", args=[row.pk]))
     page = watched.page
     handles = page.locator("#places-group .material-symbols-outlined:text('drag_indicator')")
@@ -145,7 +99,7 @@ def test_a_verdict_is_given_at_the_seat(open_page, viewport):
     seed.people()
     models = [seed.model(alias, seed.endpoint(f"at-{alias}")) for alias in ("mercury", "venus")]
     panel: Panel = seed.panel(seed.collection("core", models), models, seed.NOW, judge="judge", texts=["It is 4."])
-    watched = open_page("judge", viewport)
+    watched = open_page("judge", viewport, start="/admin/")
     page = watched.page
     page.click("text=core >> nth=0")
     seat = page.locator("article").first
@@ -161,7 +115,7 @@ def test_a_verdict_is_given_at_the_seat(open_page, viewport):
 
 def test_a_filter_narrows_the_ledger(open_page):
     seed.bench(3)
-    watched = open_page("viewer")
+    watched = open_page("viewer", start="/admin/")
     watched.goto(reverse("admin:health_attempt_changelist"))
     page = watched.page
     page.click("text=Filters")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +9,10 @@ import pytest
 
 from catalog.models import Endpoint, SignIn
 from tests.admin import seed
-from tests.admin.test_browser import CHROMIUM, DESK, PHONE, open_page  # noqa: F401  # a fixture
+from tests.browser import DESK, MARKS, PHONE
 from tests.catalog.signin_server import SignInServer, serving
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no chromium here"), pytest.mark.django_db(transaction=True)]
+pytestmark = MARKS
 
 
 @pytest.fixture
@@ -23,32 +22,26 @@ def there(settings: Any) -> Iterator[SignInServer]:
         yield server
 
 
-def pictured(watched: Any, name: str) -> None:
-    """Keeps a picture where BENCH_TEST_PICTURES names a folder."""
-    if folder := os.environ.get("BENCH_TEST_PICTURES"):
-        watched.page.screenshot(path=f"{folder}/{name}.png", full_page=True)
-
-
 @pytest.mark.parametrize("viewport", [DESK, PHONE])
-def test_from_the_endpoints_to_a_token_and_back(open_page, there, viewport):  # noqa: F811
+def test_from_the_endpoints_to_a_token_and_back(open_page, there, viewport):
     seed.people()
     watched = open_page("admin", viewport)
     page, size = watched.page, viewport["width"]
     watched.goto("/admin/catalog/endpoint/")
-    pictured(watched, f"endpoints-{size}")
+    watched.pictured(f"endpoints-{size}")
     if viewport is PHONE:
         page.click("text=more_horiz >> visible=true")
     page.click("a:has-text('Sign in with a provider') >> visible=true")
     page.wait_for_selector("#openrouter")
     assert watched.overflow() <= 0
-    pictured(watched, f"start-{size}")
+    watched.pictured(f"start-{size}")
     page.click("#openrouter >> text=Sign in with the browser")
     page.wait_for_selector("text=Go on to OpenRouter")
-    pictured(watched, f"link-{size}")
+    watched.pictured(f"link-{size}")
     page.click("text=Go on to OpenRouter")
     page.wait_for_selector("text=signed in")
     assert watched.overflow() <= 0
-    pictured(watched, f"done-{size}")
+    watched.pictured(f"done-{size}")
     assert page.url.startswith(watched.address), "it came back from another site, and the session with it"
     assert "code=" not in page.url
     assert Endpoint.objects.get().name == "openrouter"
@@ -56,7 +49,7 @@ def test_from_the_endpoints_to_a_token_and_back(open_page, there, viewport):  # 
 
 
 @pytest.mark.parametrize("viewport", [DESK, PHONE])
-def test_a_code_is_shown_and_the_page_notices_when_it_was_typed(open_page, there, viewport):  # noqa: F811
+def test_a_code_is_shown_and_the_page_notices_when_it_was_typed(open_page, there, viewport):
     seed.people()
     watched = open_page("admin", viewport, "dark")
     page = watched.page
@@ -65,7 +58,7 @@ def test_a_code_is_shown_and_the_page_notices_when_it_was_typed(open_page, there
     page.click("#github >> text=Sign in with a code")
     page.wait_for_selector("text=type this code")
     assert watched.overflow() <= 0
-    pictured(watched, f"code-{viewport['width']}")
+    watched.pictured(f"code-{viewport['width']}")
     there.approve(page.inner_text("#copy-code"))
     page.wait_for_selector("text=signed in")  # nobody pressed anything
     assert SignIn.objects.get().state == "done"
