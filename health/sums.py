@@ -39,12 +39,12 @@ STRETCH = 31
 class Sums:
     """One month or day of one model, key, endpoint …
 
-    Shape: `period` "2026-11" or "2026-11-29"; `calls` are attempts; `cost_pusd` sums the calls whose price is known, None where none is;
-    `unpriced` the others. Units: `cost_pusd` trillionths of a US dollar.
+    Shape: `period` "2026-11" or "2026-11-29"; `name` None where it sums all others; `calls` are attempts; `cost_pusd` sums the calls whose price
+    is known, None where none is; `unpriced` the others. Units: `cost_pusd` trillionths of a US dollar.
     """
 
     period: str
-    name: str
+    name: str | None
     calls: int
     failed: int
     input_tokens: int
@@ -128,12 +128,32 @@ def page(by: str, group: str, since: date | None, until: date | None, limit: int
     return sliced(found, newest_first, limit, page_token)
 
 
+def top(by: str, group: str, since: date | None, until: date | None, most: int) -> list[Sums]:
+    """Sums up the names that cost most (of equal cost: were called most), a row for each and period, and all others as one. Oldest period first.
+
+    Errors: KeyError for a `by` that is none of BY.
+    """
+    is_whole = group == "month" and (since is None or since.day == 1) and (until is None or until.day == 1)
+    digits = 7 if is_whole else 10
+    rows = PartTotal.objects.filter(part=BY[by], calls__gt=0, grain="month" if is_whole else "day").order_by()
+    rows = within(rows, f"{since or ''}"[:digits], f"{until or ''}"[:digits])
+    biggest = rows.values("name").annotate(cost=Sum("cost_pusd"), number=Sum("calls")).order_by("-cost", "-number", "name")
+    names = [row["name"] for row in biggest[:most]]
+    rows = rows.annotate(of=Substr("period", 1, 7 if group == "month" else 10))
+    found = []
+    for grouped in (rows.filter(name__in=names).values("of", "name"), rows.exclude(name__in=names).values("of")):
+        for row in grouped.annotate(**{f"of_{name}": Sum(name) for name in MEASURES}):
+            sums = {name.removeprefix("of_"): value for name, value in row.items()}
+            found.append(sums_of({**sums, "period": row["of"], "name": row.get("name")}))
+    return sorted(found, key=lambda one: (one.period, most if one.name is None else names.index(one.name)))
+
+
 LAST = 99_999_999
 
 
 def newest_first(one: Sums) -> tuple[str, str]:
     """A key whose rising order has the newest period first."""
-    return str(LAST - int(one.period.replace("-", "").ljust(8, "0"))), one.name
+    return str(LAST - int(one.period.replace("-", "").ljust(8, "0"))), one.name or ""
 
 
 def day_of_key(key: str) -> date | None:

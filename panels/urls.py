@@ -16,11 +16,12 @@ from panels.api.models import Model, Models
 from panels.api.onboard import Batch, BatchCancel, Onboard
 from panels.api.panels import Panel, Panels
 from panels.api.probes import Estimates, Probes
-from panels.api.quotas import Quotas
+from panels.api.quotas import Quotas, Rests
 from panels.api.schedules import Schedule, ScheduleRun, Schedules
 from panels.api.schema import Schema
 from panels.api.settings import Setting, Settings
 from panels.api.signins import Providers, SignIn, SignIns
+from panels.api.sources import Sources
 from panels.api.status import Status
 from panels.api.usage import Calls, Usage
 from panels.api.verdicts import Pending, Verdict
@@ -48,6 +49,8 @@ urlpatterns: list[URLPattern] = [
     path("alerts", Alerts.as_view()),
     path("alerts/<str:alert_id>/seen", Seen.as_view()),
     path("quotas", Quotas.as_view()),
+    path("rests", Rests.as_view()),
+    path("sources", Sources.as_view()),
     path("candidates", Candidates.as_view()),
     path("discover", Discover.as_view()),
     path("onboard", Onboard.as_view()),

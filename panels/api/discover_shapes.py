@@ -103,6 +103,13 @@ class CatalogState(s.Serializer[Any]):
     offers = s.IntegerField()
 
 
+class Source(CatalogState):
+    url = s.CharField(help_text="Where it is read; empty where BENCH_CATALOG_URLS says nowhere.")
+    changed_at = s.DateTimeField(allow_null=True, help_text="When a reading last brought something new.")
+    tried_at = s.DateTimeField(allow_null=True)
+    skipped = s.IntegerField(help_text="Entries of the last reading that were left out.")
+
+
 class DiscoveredPage(s.Serializer[Any]):
     data = Discovered(many=True)  # type: ignore[assignment]  # as DRF itself calls what it has read
     next = s.CharField(allow_null=True)

@@ -23,6 +23,7 @@ from wire.errors import CallerError
 
 MONTH = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])")
 DAY = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}")
+MOST_TOP = 20
 COUNTS = ("calls", "failed", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 
@@ -38,6 +39,7 @@ class Usage(View):
             usage_shapes.MONTH,
             usage_shapes.FROM,
             usage_shapes.TO,
+            usage_shapes.TOP,
             usage_shapes.FORMAT,
         ],
         responses=shapes.page_of(usage_shapes.UsageRow),
@@ -50,6 +52,8 @@ class Usage(View):
         if sheets.is_wanted(request):
             columns = (group, by, *COUNTS, "estimated_calls", "cost_usd", "unpriced_calls")
             return Sheet(f"usage-by-{by}", columns, (as_cells(row) for row in sums.each(by, group, since, until)))
+        if most := top_of(request):
+            return Response({"data": [as_json(row, by, group) for row in sums.top(by, group, since, until, most)], "next": None})
         page = sums.page(by, group, since, until, *self.page_wanted())
         return listed(page.mapped(lambda row: as_json(row, by, group)))
 
@@ -80,16 +84,20 @@ class Calls(View):
     def get(self, request: Request) -> Any:
         """Lists the ledger, newest first: one row an upstream call, with who asked, tokens, cost and how it went. No texts."""
         since, until = (None if day is None else midnight(day) for day in stretch(request))
-        of = {name: said for name in ("model", "panel", "call") if (said := request.query_params.get(name, ""))}
+        of = {name: said for name in (*history.FOUND, *history.LOOKED_FOR) if (said := request.query_params.get(name, ""))}
         if any("\0" in said for said in of.values()):
             return Response({"data": [], "next": None})
         if sheets.is_wanted(request):
             return call_sheet.sheet(every_call(since, until, of))
-        return listed(history.calls(*self.page_wanted(), since, until, of).mapped(call_sheet.as_fields))
+        horizon = history.horizon(since, until, of)
+        found = listed(history.calls(*self.page_wanted(), horizon or since, until, of).mapped(call_sheet.as_fields))
+        if horizon is not None and isinstance(found.data, dict):
+            found.data["searched"] = history.MOST_LOOKED_AT
+        return found
 
 
 def every_call(since: datetime | None, until: datetime | None, of: dict[str, str]) -> Iterator[Row]:
-    """All of them, a page at a time: no query lasts as long as a slow reader does."""
+    """All of them, a page at a time: no query lasts as long as a slow reader does. A sheet looks at all there is, however long that takes."""
     page_token: str | None = ""
     while page_token is not None:
         page = history.calls(LIMIT_MAX, page_token, since, until, of)
@@ -106,6 +114,14 @@ def one_of(request: Request, name: str, there: Sequence[str], usual: str) -> str
     if said not in there:
         raise CallerError("invalid_request", f"{name} must be one of {', '.join(there)}.", field=name)
     return said
+
+
+def top_of(request: Request) -> int:
+    """Reads ?top=, 0 without it. Errors: CallerError."""
+    said = str(request.query_params.get("top", "")) or "0"
+    if not (said.isascii() and said.isdigit() and len(said) <= 3 and int(said) <= MOST_TOP):
+        raise CallerError("invalid_request", f"top must be a whole number from 1 to {MOST_TOP}.", field="top")
+    return int(said)
 
 
 def stretch(request: Request) -> tuple[date | None, date | None]:

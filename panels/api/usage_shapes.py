@@ -16,11 +16,22 @@ GROUP = OpenApiParameter("group", str, enum=list(sums.GROUPS), description="mont
 MONTH = OpenApiParameter("month", str, description="One month, like 2026-11; all without it.")
 FROM = OpenApiParameter("from", str, description="First day, like 2026-11-01, in BENCH_TIME_ZONE.")
 TO = OpenApiParameter("to", str, description="Last day, itself included.")
+TOP = OpenApiParameter("top", int, description="So many of what costs most, 1 to 20, oldest first; all others are one row a period whose name is null.")
 CALLS = [
     OpenApiParameter("model", str, description="Only calls of this alias."),
     OpenApiParameter("panel", str, description="Only calls of this panel."),
     OpenApiParameter("call", str, description="Only tries of this call."),
+    OpenApiParameter(
+        "status", str, description="Only calls that ended so; failed: every end but ok. Like those below among the newest 20,000 of what is above."
+    ),
+    OpenApiParameter("endpoint", str, description="Only calls of this endpoint."),
+    OpenApiParameter("key_name", str, description="Only calls made with the key of this name."),
+    OpenApiParameter("collection", str, description="Only calls of this collection."),
+    OpenApiParameter("purpose", str, description="Only calls made for this: panel, merged, route, direct, probe …"),
+    OpenApiParameter("judge", str, description="Only calls that this user or owner asked for."),
 ]
+SCOPE = OpenApiParameter("scope", str, description="Only limits of these, with commas between: endpoint, model, key, owner, team, collection.")
+NAME = OpenApiParameter("find", str, description="Only limits of what has this in its name, without regard to case.")
 
 
 class UsageRow(s.Serializer[Any]):
@@ -84,6 +95,15 @@ class Quota(s.Serializer[Any]):
     provider_resets_at = s.DateTimeField(allow_null=True)
     told_at = s.DateTimeField(allow_null=True, help_text="When it said so, or told the limit.")
     would_refuse = s.IntegerField(allow_null=True, help_text="Of shadow limits: calls of the last 30 days that it would have refused.")
+
+
+class Rest(s.Serializer[Any]):
+    scope = s.CharField(help_text="endpoint or model.")
+    name = s.CharField()
+    kind = s.CharField(help_text="limit: a provider's limit; key: it refused the key; overload: it or its network failed.")
+    until = s.DateTimeField()
+    reason = s.CharField()
+    since = s.DateTimeField()
 
 
 class BudgetAsked(s.Serializer[Any]):

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from access import sheets
 from access.models import AuditEntry, Budget, RosterVersion
-from health import alerts, budgets
+from health import alerts, budgets, history
 from health.limits import Meter as Held
 from health.limits import encode
-from health.models import Alert, Allowance, Attempt, LearnedLimit, Meter, ShadowHit
+from health.models import Alert, Allowance, Attempt, LearnedLimit, Meter, Rest, ShadowHit
 from tests.panels.conftest import NOW, Api, make_attempt, make_collection, make_model, ok, problem
 
 pytestmark = pytest.mark.django_db
@@ -86,10 +86,32 @@ def test_days_come_in_pages(operator: Api) -> None:
         ("from=2026-11-02&to=2026-11-01", "to"),
         ("month=2026-11&from=2026-11-01", "month"),
         ("format=xml", "format"),
+        ("top=0.5", "top"),
+        ("top=21", "top"),
+        ("top=-1", "top"),
     ],
 )
 def test_a_wrong_question_about_usage_names_its_field(operator: Api, query: str, field: str) -> None:
     problem(operator.get(f"usage?{query}"), 400, field)
+
+
+def test_the_dearest_are_told_apart_and_all_others_are_one_row(operator: Api) -> None:
+    for model, cost in (("a", 5), ("b", 50), ("c", 7), ("d", None)):
+        for back in (0, 1, 40):
+            make_attempt(model=model, started_at=NOW - timedelta(days=back), cost_pusd=None if cost is None else cost * 10**12)
+    days = [f"{(NOW - timedelta(days=back)).date()}" for back in (1, 0)]
+    found = ok(operator.get("usage?group=day&month=2026-11&top=2"))
+    rows = [(row["day"], row["model"], row["calls"], row["cost_usd"], row["unpriced_calls"]) for row in found["data"]]
+    assert rows == [(day, *rest) for day in days for rest in (("b", 1, "50", 0), ("c", 1, "7", 0), (None, 2, "5", 1))]
+    months = ok(operator.get("usage?top=1"))["data"]
+    assert [(row["month"], row["model"], row["calls"]) for row in months] == [
+        ("2026-10", "b", 1),
+        ("2026-10", None, 3),
+        ("2026-11", "b", 2),
+        ("2026-11", None, 6),
+    ]
+    part = ok(operator.get(f"usage?top=9&from={days[0]}&to={days[0]}"))["data"]
+    assert [(row["month"], row["model"], row["calls"]) for row in part] == [("2026-11", name, 1) for name in "bcad"]
 
 
 def test_usage_as_a_sheet_has_all_of_it_and_numbers_stay_numbers(operator: Api) -> None:
@@ -160,6 +182,22 @@ def test_calls_are_listed_newest_first_without_texts(operator: Api) -> None:
         assert [row["id"] for row in ok(operator.get(f"calls?{query}"))["data"]] == [new.pk]
 
 
+def test_calls_are_looked_for_by_what_no_index_finds_among_the_newest(operator: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = [make_attempt(started_at=NOW - timedelta(minutes=n), collection="core", purpose="panel", key_name="bot", judge="ada") for n in range(4)]
+    bad = make_attempt(started_at=NOW - timedelta(minutes=9), status="timeout", endpoint="far")
+    for query in ("status=failed", "status=timeout", "endpoint=far", "endpoint=far&status=failed"):
+        found = ok(operator.get(f"calls?{query}"))
+        assert ([row["id"] for row in found["data"]], "searched" in found) == ([bad.pk], False), query
+    for query in ("status=ok", "collection=core", "purpose=panel", "key_name=bot", "judge=ada&key_name=bot"):
+        assert [row["id"] for row in ok(operator.get(f"calls?{query}"))["data"]] == [one.pk for one in good], query
+
+    monkeypatch.setattr(history, "MOST_LOOKED_AT", 3)
+    found = ok(operator.get("calls?status=failed"))
+    assert (found["data"], found["searched"]) == ([], 3)
+    assert "searched" not in ok(operator.get("calls"))
+    assert len(sheet(operator.get("calls?status=failed&format=csv"))) == 2
+
+
 def test_calls_come_in_pages_and_as_a_sheet(operator: Api) -> None:
     Attempt.objects.bulk_create([Attempt(**row) for row in many(1203)])
     first = ok(operator.get("calls?limit=2"))
@@ -181,7 +219,7 @@ def many(count: int) -> list[dict[str, Any]]:
 
 def test_calls_need_the_right_to_read(api_of: Any) -> None:
     asker = api_of("ask", "judge")
-    for path in ("calls", "usage", "quotas", "budgets", "alerts"):
+    for path in ("calls", "usage", "quotas", "rests", "sources", "budgets", "alerts"):
         problem(asker.get(path), 403, None, "not_allowed")
 
 
@@ -221,6 +259,25 @@ def test_quotas_tell_what_is_left_by_hand_by_provider_and_in_shadow(operator: Ap
     assert found["model", "requests", "day", "hand"]["resets_at"] == f"{now.date() + timedelta(days=1)}T00:00:00.000Z"
     table = sheet(operator.get("quotas?format=csv"))
     assert len(table) == 7
+    assert {q["scope"] for q in ok(operator.get("quotas?scope=endpoint,key"))["data"]} == {"endpoint"}
+    assert {q["name"] for q in ok(operator.get("quotas?find=ERCU"))["data"]} == {"mercury"}
+    problem(operator.get("quotas?scope=panel"), 400, "scope")
+
+
+def test_rests_that_hold_are_listed_and_those_that_are_over_are_not(operator: Api) -> None:
+    now = timezone.now()
+    Rest.objects.create(scope="model:a:b", kind="overload", until=now + timedelta(minutes=1), reason="503", since=now)
+    Rest.objects.create(scope="endpoint:local", kind="limit", until=now - timedelta(minutes=1), reason="429", since=now)
+    (found,) = ok(operator.get("rests"))["data"]
+    assert (found["scope"], found["name"], found["kind"], found["reason"]) == ("model", "a:b", "overload", "503")
+
+
+def test_catalogs_tell_how_old_they_are(operator: Api) -> None:
+    found = {one["name"]: one for one in ok(operator.get("sources"))["data"]}
+    assert set(found) == {"models_dev", "openrouter", "freellmapi"}
+    ok(operator.patch("settings/catalog.sources", {"value": {"openrouter": False}}))
+    found = {one["name"]: one for one in ok(operator.get("sources"))["data"]}
+    assert (found["openrouter"]["on"], found["openrouter"]["read_at"]) == (False, None)
 
 
 def test_quotas_tell_what_keys_and_budgets_have_left(operator: Api, api_of: Any) -> None:
@@ -334,11 +391,14 @@ def test_a_meter_that_says_something_else_than_the_ledger_learns_it(operator: Ap
 # ------------------------------------------------------------------ the description
 
 
-@pytest.mark.parametrize(("path", "shape"), [("calls", "Call"), ("quotas", "Quota"), ("budgets", "Budget"), ("alerts", "Alert")])
+@pytest.mark.parametrize(
+    ("path", "shape"), [("calls", "Call"), ("quotas", "Quota"), ("rests", "Rest"), ("sources", "Source"), ("budgets", "Budget"), ("alerts", "Alert")]
+)
 def test_lists_answer_what_the_description_says(operator: Api, path: str, shape: str) -> None:
     make_model(limits={"parallel": 1})
     make_collection()
     make_attempt()
+    Rest.objects.create(scope="model:mercury", until=timezone.now() + timedelta(minutes=1), reason="429", since=NOW)
     alerts.raise_alert("drift", "mercury", "drift:1", "It changed.")
     ok(operator.post("budgets", {"kind": "team", "name": "x", "budget_usd": 1}), 201)
     schema = ok(operator.get("schema"))["components"]["schemas"]
