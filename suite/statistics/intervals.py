@@ -1,0 +1,91 @@
+"""One run's figure with its uncertainty: a rate of passes, or a mean of scores whose tasks may come in clusters.
+
+Tasks of one repository or one document err together. Taking them for independent makes intervals too narrow, so a mean is given clusters where there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import fsum, inf, sqrt
+from statistics import NormalDist
+
+from panels.beta import distribution, quantile
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate, its standard error and its interval. Shape: `n` observations in `clusters`; `stderr` is None where one observation tells nothing of it."""
+
+    estimate: float
+    low: float
+    high: float
+    stderr: float | None
+    n: int
+    clusters: int
+
+
+@lru_cache(maxsize=256)
+def normal(confidence: float) -> float:
+    """Gives how many standard errors to each side hold that share of a normal distribution."""
+    return NormalDist().inv_cdf(0.5 + confidence / 2)
+
+
+def wilson(passed: int, scored: int, confidence: float = CONFIDENCE) -> Interval | None:
+    """Works out Wilson's interval of a rate of 0/1 outcomes. None where nothing was scored.
+
+    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927).
+    """
+    if scored <= 0:
+        return None
+    if not 0 <= passed <= scored:
+        raise ValueError(f"{passed} of {scored} is no rate.")
+    z, rate = normal(confidence), passed / scored
+    whole = 1 + z * z / scored
+    centre = (rate + z * z / (2 * scored)) / whole
+    half = z * sqrt(rate * (1 - rate) / scored + z * z / (4 * scored * scored)) / whole
+    low = 0.0 if passed == 0 else max(0.0, centre - half)
+    high = 1.0 if passed == scored else min(1.0, centre + half)
+    return Interval(rate, low, high, sqrt(rate * (1 - rate) / scored), scored, scored)
+
+
+@lru_cache(maxsize=1024)
+def student(p: float, freedom: int) -> float:
+    """Finds the value below which Student's t with so many degrees of freedom lies with probability p. Shape: p over 0.5 and under 1."""
+    # For t > 0, P(T > t) is half of the incomplete beta function at freedom / (freedom + t²).
+    x = quantile(2 * (1 - p), freedom / 2, 0.5) if freedom >= 2 else _by_halves(2 * (1 - p), freedom / 2, 0.5)
+    return sqrt(freedom * (1 - x) / x)
+
+
+def _by_halves(p: float, a: float, b: float) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if distribution(middle, a, b) < p else (low, middle)
+    return (low + high) / 2
+
+
+def mean(values: Sequence[float], clusters: Sequence[Hashable] | None = None, confidence: float = CONFIDENCE) -> Interval | None:
+    """Works out a mean with a t interval, its standard error clustered where clusters are given. None of nothing.
+
+    Shape: `clusters` names each value's cluster. Without them each is its own.
+    Source: E. Miller, Adding error bars to evals, arXiv 2411.00640, section 2.2.
+    """
+    n = len(values)
+    if n == 0:
+        return None
+    centre = fsum(values) / n
+    sums: dict[Hashable, float] = {}
+    for i, value in enumerate(values):
+        name = clusters[i] if clusters is not None else i
+        sums[name] = sums.get(name, 0.0) + (value - centre)
+    groups = len(sums)
+    if groups < 2:
+        return Interval(centre, -inf, inf, None, n, groups)
+    # The factor undoes that deviations from one's own mean are too small.
+    stderr = sqrt(fsum(s * s for s in sums.values()) * groups / (groups - 1)) / n
+    half = student(0.5 + confidence / 2, groups - 1) * stderr
+    return Interval(centre, centre - half, centre + half, stderr, n, groups)
