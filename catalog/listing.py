@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -54,6 +54,17 @@ class ModelView:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One model by its names. Shape: `status` is active or retired."""
+
+    id: int
+    alias: str
+    served_name: str
+    endpoint: str
+    status: str
+
+
 def endpoint_view(row: Endpoint, models: int) -> EndpointView:
     return EndpointView(
         name=row.name,
@@ -100,10 +111,16 @@ def endpoint(name: str) -> EndpointView | None:
     return None if row is None else endpoint_view(row, row.model_count)
 
 
-def models(limit: int, page_token: str) -> Page[ModelView]:
-    """Lists models by alias, retired ones too. Two queries."""
+def names() -> list[Named]:
+    """Names all models, retired ones too. One query."""
+    return [Named(*row) for row in Model.objects.values_list("pk", "alias", "served_name", "endpoint__name", "status")]
+
+
+def models_of(ids: Sequence[int]) -> list[ModelView]:
+    """Reads some models, in this order; one that is gone by now is left out. Two queries."""
     day = prices.today()
-    return keyset(Model.objects.select_related("endpoint").prefetch_related("prices"), ("alias",), limit, page_token).mapped(lambda row: model_view(row, day))
+    rows = {row.pk: row for row in Model.objects.filter(pk__in=ids).select_related("endpoint").prefetch_related("prices")}
+    return [model_view(rows[pk], day) for pk in ids if pk in rows]
 
 
 def model(alias: str) -> ModelView | None:

@@ -50,6 +50,11 @@ def conditions(aliases: Iterable[str]) -> dict[str, Condition]:
     }
 
 
+def speeds(aliases: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """Reads how fast models are, by kind as in Condition. One query."""
+    return dict(ModelHealth.objects.filter(pk__in=list(aliases)).values_list("model", "speed"))
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeView:
     """One probe. Units: `cost_pusd` trillionths of a US dollar, None where the price is unknown."""

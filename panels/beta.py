@@ -130,7 +130,8 @@ def _start(p: float, a: float, b: float) -> float:
     z = t - (2.30753 + 0.27061 * t) / (1.0 + (0.99229 + 0.04481 * t) * t)
     z = -z if p < 0.5 else z
     if a == 1.0 or b == 1.0:
-        return min(max(1.0 - (1.0 - p) ** (1.0 / b) if a == 1.0 else p ** (1.0 / a), 1e-12), 1.0 - 1e-12)
+        exact: float = 1.0 - (1.0 - p) ** (1.0 / b) if a == 1.0 else p ** (1.0 / a)
+        return min(max(exact, 1e-12), 1.0 - 1e-12)
     shift = (z * z - 3.0) / 6.0
     one, other = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
     h = 2.0 / (one + other)

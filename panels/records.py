@@ -126,6 +126,7 @@ def half_life_days() -> float:
     return float(preferences.value(HALF_LIFE))
 
 
+ALL: Mapping[str, str] = {}
 AGES = {
     # The limit keeps SQLite from looking through the list anew for every row.
     "sqlite": ("SELECT key AS age, value AS weight FROM json_each(%s) LIMIT 100000", "MIN(MAX(0, %s - t.day), %s)"),
@@ -138,7 +139,7 @@ COUNTED = ", ".join(f'SUM(t."{name}")' for name in MEASURES)
 WEIGHED = ", ".join(f'SUM(t."{name}" * w.weight)' for name in MEASURES[:4])
 
 
-def sums(by: Sequence[str], now: datetime, half_life: float, since: int | None = None, **of: str) -> dict[tuple[str, ...], Sums]:
+def sums(by: Sequence[str], now: datetime, half_life: float, of: Mapping[str, str] = ALL, since: int | None = None) -> dict[tuple[str, ...], Sums]:
     """Reads the sums of verdicts by `collection`, by `model`, or both. One query.
 
     Shape: keys hold what `by` names; `of` narrows to a collection or a model; `since` is the first day that counts.
@@ -176,7 +177,8 @@ def _records(now: datetime, **of: str) -> list[Record]:
     judges: dict[tuple[str, ...], int] = defaultdict(int)
     for collection, model in VerdictJudge.objects.filter(calls__gt=0, **of).values_list("collection", "model"):
         judges[collection, model] += 1
-    return [record(*key, s, judges[key]) for key, s in sums(("collection", "model"), now, half_life_days(), **of).items()]
+    found = sums(("collection", "model"), now, half_life_days(), of)
+    return [record(collection, model, s, judges[collection, model]) for (collection, model), s in found.items()]
 
 
 def judged_collections() -> list[str]:
@@ -190,7 +192,7 @@ def judged_collections() -> list[str]:
 def usefulness(collection: str, now: datetime, half_life: float) -> dict[str, tuple[float, float]]:
     """Reads by alias what the useful answers and all answers of a collection weigh, those that nobody called either way left out. One query."""
     since = day_of(now) - round(FORGOTTEN_AFTER * half_life) if half_life else None
-    found = sums(("model",), now, half_life, since, collection=collection)
+    found = sums(("model",), now, half_life, {"collection": collection}, since)
     return {model: (s.weight_useful, s.weight_said) for (model,), s in found.items() if s.said}
 
 
@@ -198,7 +200,7 @@ def elsewhere(collection: str, aliases: Sequence[str], now: datetime, half_life:
     """Reads by alias what verdicts of other collections say: plainly counted within two half-lives, for it decides little. One query."""
     since = day_of(now) - round(2 * half_life) if half_life else None
     counted: dict[str, tuple[float, float]] = {}
-    for (of, model), s in sums(("collection", "model"), now, 0, since).items():
+    for (of, model), s in sums(("collection", "model"), now, 0, ALL, since).items():
         if of != collection and model in aliases and s.said:
             yes, said = counted.get(model, (0.0, 0.0))
             counted[model] = yes + s.useful, said + s.said

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panels import editing, standing
+from panels import collections, editing, figures, standing
 from panels.api import shapes
 from panels.api.view import View, answer, listed, not_found
 from panels.api.wording import to_json
+from panels.figures import Found
+
+
+def with_record(collection: collections.Collection, found: Mapping[str, Found] | None = None) -> dict[str, Any]:
+    """A collection with what verdicts say of all answers in it together."""
+    found = figures.of_collections(timezone.now(), collection.name) if found is None else found
+    said: dict[str, Any] = to_json(collection)
+    return {**said, "record": to_json(found.get(collection.name, figures.NOTHING_FOUND))}
 
 
 class CollectionPaths(View):
@@ -26,12 +38,13 @@ class Collections(CollectionPaths):
     def get(self, request: Request) -> Response:
         """Lists collections by name. Who may ask and not read sees those that may be asked."""
         may_see = None if self.caller.may("read") else self.caller.may_ask_collection
-        return listed(editing.page(*self.page_wanted(), may_see))
+        found = figures.of_collections(timezone.now())
+        return listed(editing.page(*self.page_wanted(), may_see).mapped(lambda one: with_record(one, found)))
 
     @shapes.described(operation_id="add_collection", request=shapes.CollectionAsked, responses={201: shapes.Collection})
     def post(self, request: Request) -> Response:
         """Adds a collection."""
-        return answer(editing.make(self.body(editing.FIELDS), self.actor), status=201)
+        return answer(with_record(editing.make(self.body(editing.FIELDS), self.actor)), status=201)
 
 
 class Collection(CollectionPaths):
@@ -42,13 +55,15 @@ class Collection(CollectionPaths):
         """Shows a collection, what verdicts in it say of each model, what that suggests, and how alike its members err."""
         if not self.caller.may("read") and not self.caller.may_ask_collection(name):
             raise editing.UnknownCollection(name)
-        collection = editing.found(name)
-        return answer({**to_json(collection), **to_json(standing.standing(collection, timezone.now()))})
+        collection, now = editing.found(name), timezone.now()
+        stands = standing.standing(collection, now)
+        said = {field.name: getattr(stands, field.name) for field in fields(stands)}
+        return answer({**with_record(collection), "records": said.pop("record"), **said})
 
     @shapes.described(operation_id="change_collection", request=shapes.CollectionAsked, responses=shapes.Collection)
     def patch(self, request: Request, name: str) -> Response:
         """Changes what is given; a list of members or mergers is replaced whole."""
-        return answer(editing.change(name, self.body(editing.FIELDS), self.actor))
+        return answer(with_record(editing.change(name, self.body(editing.FIELDS), self.actor)))
 
     @shapes.described(operation_id="delete_collection", request=None, responses={204: None})
     def delete(self, request: Request, name: str) -> Response:

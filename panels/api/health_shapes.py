@@ -8,7 +8,6 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers as s
 
 from health.estimates import KINDS
-from panels.api import shapes
 from panels.api.shapes import usd
 
 OF_MODEL = OpenApiParameter("model", str, description="Only probes of this alias.")
@@ -32,15 +31,13 @@ class SpeedOf(s.Serializer[Any]):
     at = s.DateTimeField()
 
 
-class Model(shapes.Model):
-    """The roster's with how it is."""
+class Speed(s.Serializer[Any]):
+    """Medians of the newest speed probes. Decides nothing."""
 
-    health = Health()
-    speed = s.DictField(child=SpeedOf(), help_text="By short and long: medians of the newest speed probes. Decides nothing.")
-
-
-class ModelWithRecord(Model):
-    record = shapes.Record(many=True)
+    ttft_ms = s.IntegerField(allow_null=True, help_text="Of a short answer.")
+    tokens_per_s = s.FloatField(allow_null=True, help_text="Of a long answer.")
+    short = SpeedOf(required=False)
+    long = SpeedOf(required=False)
 
 
 class ProbeAsked(s.Serializer[Any]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -14,19 +16,20 @@ from health import condition, learned, rests
 from health.condition import Condition
 from health.holds import holding
 from health.resting import Resting
-from panels import records
-from panels.api import health_shapes, shapes
+from panels import figures, records
+from panels.api import health_shapes, model_lists, model_shapes, shapes
 from panels.api.probes import accept_baseline, health_json, probe_model
 from panels.api.view import View, answer, not_found, text_of
 from panels.api.wording import to_json
-from panels.editing import read
+from panels.editing import UnknownCollection, read
+from panels.figures import Figures, Known
 from panels.roster_shape import MODEL
 from wire.errors import CallerError
 
 FIELDS = tuple(MODEL)
 
 
-def shown(model: ModelView, resting: dict[str, Resting], left: dict[str, Any], of: Condition = condition.UNKNOWN) -> dict[str, Any]:
+def shown(model: ModelView, resting: Mapping[str, Resting], left: dict[str, Any], figures: Figures, of: Condition = condition.UNKNOWN) -> dict[str, Any]:
     """One model with what became of it: of two rests the longer one holds it back."""
     held = [r for scope in (f"model:{model.alias}", f"endpoint:{model.endpoint}") if (r := resting.get(scope))]
     rest = max(held, key=lambda r: r.until, default=None) if model.status == "active" else None
@@ -41,21 +44,23 @@ def shown(model: ModelView, resting: dict[str, Resting], left: dict[str, Any], o
         "evidence": to_json(model.evidence),
         "ad_hoc": model.ad_hoc,
         "facts": to_json(model.facts),
+        "price": model_lists.price_of(model),
         "limits": model.limits,
         "limits_left": {"model": left.get(f"model:{model.id}", {}), "endpoint": left.get(f"endpoint:{model.endpoint_id}", {})},
         "quirks": model.quirks,
         "created_at": to_json(model.created_at),
+        "record": to_json(figures),
         **health_json(of),
     }
 
 
-def with_health(models: list[ModelView]) -> list[dict[str, Any]]:
-    now = timezone.now()
+def with_health(models: list[ModelView], known: Known, resting: Mapping[str, Resting], now: datetime) -> list[dict[str, Any]]:
     scopes = {f"model:{m.id}": m.limits for m in models} | {f"endpoint:{m.endpoint_id}": m.endpoint_limits for m in models}
     force = learned.in_force(now, list(scopes))
-    resting, left = rests.resting(now), rests.left({scope: holding(limits, force.get(scope, {})) for scope, limits in scopes.items()})
-    known = condition.conditions(m.alias for m in models)
-    return [shown(model, resting, left, known.get(model.alias, condition.UNKNOWN)) for model in models]
+    left = rests.left({scope: holding(limits, force.get(scope, {})) for scope, limits in scopes.items()})
+    conditions = condition.conditions(m.alias for m in models)
+    record = known.of(m.alias for m in models)
+    return [shown(model, resting, left, record[model.alias], conditions.get(model.alias, condition.UNKNOWN)) for model in models]
 
 
 class ModelPaths(View):
@@ -63,24 +68,29 @@ class ModelPaths(View):
         model = listing.model(alias) if "\0" not in alias else None
         if model is None:
             raise not_found("model", alias)
-        return with_health([model])[0]
+        now = timezone.now()
+        return with_health([model], figures.of_models(now, model=alias), rests.resting(now), now)[0]
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, editing.UnknownModel):
             exc = not_found("model", str(exc))
+        elif isinstance(exc, UnknownCollection):
+            exc = not_found("collection", str(exc))
         return super().handle_exception(exc)
 
 
 class Models(ModelPaths):
     scopes = {"GET": ("read",)}
 
-    @shapes.described(operation_id="list_models", parameters=shapes.PAGE, responses=shapes.page_of(health_shapes.Model))
+    @shapes.described(operation_id="list_models", parameters=[*shapes.PAGE, *model_shapes.LIST], responses=shapes.page_of(model_shapes.Model))
     def get(self, request: Request) -> Response:
-        """Lists models by alias, with status, facts and their sources, limits and what is left of them."""
-        page = listing.models(*self.page_wanted())
-        return Response({"data": with_health(page.data), "next": page.next})
+        """Lists models by alias, with status, facts and their sources, limits and what is left of them, and what verdicts say."""
+        asked, now = model_lists.wanted(request.query_params), timezone.now()
+        known, resting = figures.of_models(now, asked.collection), rests.resting(now)
+        page = model_lists.page(asked, known, resting, *self.page_wanted())
+        return Response({"data": with_health(page.data, known, resting, now), "next": page.next})
 
-    @shapes.described(operation_id="add_model", request=shapes.ModelAsked, responses={201: health_shapes.Model})
+    @shapes.described(operation_id="add_model", request=shapes.ModelAsked, responses={201: model_shapes.Model})
     def post(self, request: Request) -> Response:
         """Adds a model. Prices among its facts hold from today on."""
         body = self.body(FIELDS)
@@ -96,12 +106,12 @@ class Model(ModelPaths):
     scopes = {"GET": ("read",)}
     moves = {"retire": editing.retire_model, "restore": editing.restore_model}
 
-    @shapes.described(operation_id="get_model", responses=health_shapes.ModelWithRecord)
+    @shapes.described(operation_id="get_model", responses=model_shapes.ModelWithRecord)
     def get(self, request: Request, alias: str) -> Response:
         """Shows a model, and what verdicts say of it in each collection."""
-        return answer({**self.found(alias), "record": records.records_of_model(alias, timezone.now())})
+        return answer({**self.found(alias), "records": records.records_of_model(alias, timezone.now())})
 
-    @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=health_shapes.Model)
+    @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=model_shapes.Model)
     def patch(self, request: Request, alias: str) -> Response:
         """Changes what is given. Facts are merged, a null takes one back that was set by hand; limits and quirks are replaced whole."""
         editing.change_model(alias, read("models", self.body(FIELDS), making=False), self.actor)
@@ -116,7 +126,7 @@ class Model(ModelPaths):
     @shapes.described(
         operation_id="move_model",
         request=health_shapes.ProbeAsked,
-        responses={200: health_shapes.Model, 202: health_shapes.ProbeQueued},
+        responses={200: model_shapes.Model, 202: health_shapes.ProbeQueued},
         parameters=[shapes.ALIAS_AND_VERB],
     )
     def post(self, request: Request, alias: str) -> Response:

@@ -14,6 +14,7 @@ from health.costs import usd_text
 from health.errands import ring
 from health.estimates import KINDS, Estimate, estimate
 from panels.api import health_shapes, shapes
+from panels.api.model_lists import speed_of
 from panels.api.view import View, answer, listed, not_found
 from panels.api.wording import to_json
 from wire.errors import CallerError
@@ -80,8 +81,8 @@ def health_json(of: Condition) -> dict[str, Any]:
         "unlisted_since": to_json(of.unlisted_since),
         "drift": to_json(of.drift),
     }
-    speed = {kind: {**of_kind, "at": to_json(datetime.fromisoformat(of_kind["at"]))} for kind, of_kind in of.speed.items()}
-    return {"health": health, "speed": to_json(speed)}
+    kinds = {kind: {**of_kind, "at": to_json(datetime.fromisoformat(of_kind["at"]))} for kind, of_kind in of.speed.items()}
+    return {"health": health, "speed": to_json({**speed_of(of.speed), **kinds}) if kinds else None}
 
 
 # ------------------------------------------------------------------ what is done to a model

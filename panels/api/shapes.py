@@ -246,10 +246,6 @@ class Model(s.Serializer[Any]):
     created_at = s.DateTimeField()
 
 
-class ModelWithRecord(Model):
-    record = Record(many=True)
-
-
 class EndpointAsked(s.Serializer[Any]):
     name = s.CharField(max_length=200, help_text="Needed to add one; it cannot be changed.")
     kind = s.CharField(required=False, help_text="openai without it.")
@@ -295,8 +291,39 @@ class CollectionAsked(s.Serializer[Any]):
     merge_prompt = s.CharField(required=False, allow_null=True)
 
 
+class Usefulness(s.Serializer[Any]):
+    """The posterior's mean and 95% interval; verdicts age."""
+
+    mean = s.FloatField()
+    low = s.FloatField()
+    high = s.FloatField()
+
+
+class Wrongness(s.Serializer[Any]):
+    """The same of answers that hold a false claim."""
+
+    rate = s.FloatField()
+    low = s.FloatField()
+    high = s.FloatField()
+
+
+class Claims(s.Serializer[Any]):
+    real = s.FloatField()
+    false = s.FloatField()
+
+
+class Found(s.Serializer[Any]):
+    """What verdicts say, summed up."""
+
+    judged = s.IntegerField(help_text="Calls.")
+    useful = s.FloatField(help_text="Of them, a fraction where judges differ.")
+    usefulness = Usefulness(allow_null=True)
+    claims = Claims()
+    confidently_wrong = Wrongness(allow_null=True)
+
+
 class Collection(CollectionAsked):
-    pass
+    record = Found(help_text="Of all answers in it together.")
 
 
 class Suggestion(s.Serializer[Any]):
@@ -336,7 +363,7 @@ class Independence(s.Serializer[Any]):
 
 
 class CollectionWithRecord(Collection):
-    record = Record(many=True)
+    records = Record(many=True, help_text="By model.")
     half_life_days = s.FloatField(help_text="Days after which a verdict weighs half; 0: none ages.")
     suggestions = Suggestion(many=True)
     independence = Independence()

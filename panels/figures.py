@@ -1,0 +1,112 @@
+"""What a list shows of models or collections: verdicts summed up with how sure that is, seats, the suite's score. A few queries, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from health import history
+from panels import records
+from panels.beta import Rate
+from panels.records import NOTHING_JUDGED, Sums
+
+
+@dataclass(frozen=True, slots=True)
+class Usefulness:
+    """The posterior's mean and 95% interval of being useful; verdicts age."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wrongness:
+    """The same of holding a false claim."""
+
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    real: float
+    false: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What verdicts say. Shape: `judged` calls, `useful` of them; fractions where judges differ. The rates are None where nothing was said that counts."""
+
+    judged: int
+    useful: float
+    usefulness: Usefulness | None
+    claims: Claims
+    confidently_wrong: Wrongness | None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures(Found):
+    """One model's. Shape: `seats` and `last_seated` are of all collections; `score` is the suite's, from 0 to 1."""
+
+    seats: int
+    last_seated: datetime | None
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was read of all models, for sorting by it; the intervals are worked out for those that are shown."""
+
+    verdicts: Mapping[str, Sums]
+    uses: Mapping[str, tuple[int, datetime]]
+    collection: str
+
+    def sums(self, alias: str) -> Sums:
+        return self.verdicts.get(alias, NOTHING_JUDGED)
+
+    def of(self, aliases: Iterable[str]) -> dict[str, Figures]:
+        """Works out the figures of some models."""
+        aliases = list(aliases)
+        scores = self.scores(aliases)
+        found = {}
+        for alias in aliases:
+            said = found_in(self.sums(alias))
+            seats, last = self.uses.get(alias, (0, None))
+            found[alias] = Figures(said.judged, said.useful, said.usefulness, said.claims, said.confidently_wrong, seats, last, scores.get(alias))
+        return found
+
+    def scores(self, aliases: Sequence[str]) -> dict[str, float]:
+        """Reads the suite's scores, where there are any."""
+        return {alias: word.share for alias, word in records.scores(self.collection, aliases).items()}
+
+
+def of_models(now: datetime, collection: str | None = None, model: str | None = None) -> Known:
+    """Reads what is known of all models, or of one, over all collections or in one. Three queries."""
+    of = {name: said for name, said in (("collection", collection), ("model", model)) if said is not None}
+    verdicts = records.sums(("model",), now, records.half_life_days(), of)
+    return Known({alias: sums for (alias,), sums in verdicts.items()}, history.uses_of_models(model), collection or "")
+
+
+def of_collections(now: datetime, collection: str | None = None) -> dict[str, Found]:
+    """Reads what verdicts say of each collection's answers, or of one's, whoever gave them. Two queries."""
+    of = {} if collection is None else {"collection": collection}
+    return {name: found_in(sums) for (name,), sums in records.sums(("collection",), now, records.half_life_days(), of).items()}
+
+
+def found_in(sums: Sums) -> Found:
+    useful = usefulness(sums.usefulness()) if sums.said else None
+    return Found(round(sums.judged), sums.useful, useful, Claims(sums.real, sums.false), wrongness(sums.wrongness()) if sums.judged else None)
+
+
+def usefulness(rate: Rate) -> Usefulness:
+    return Usefulness(rate.mean, rate.low, rate.high)
+
+
+def wrongness(rate: Rate) -> Wrongness:
+    return Wrongness(rate.mean, rate.low, rate.high)
+
+
+NOTHING_FOUND = found_in(NOTHING_JUDGED)
