@@ -43,7 +43,7 @@ MENU = (
     Entry("Quotas", "gauge", "pages:quotas", "read", "Spend"),
     Entry("Usage", "chart-column", "pages:usage", "read"),
     Entry("Connect", "plug", "pages:connect", "read", "Server"),
-    Entry("Keys", "key-round", "pages:keys", "operate"),
+    Entry("Keys", "key-round", "pages:keys", "read"),
     Entry("Settings", "settings", "pages:settings", "read"),
 )
 
