@@ -1,7 +1,7 @@
 """Who is calling, as DRF's authentication and permission classes; `request.user` becomes a `Caller`, `request.auth` a key's id.
 
 They serve Django's own requests and the gateway's lean ones alike. A lean request carries `keyring`, the keys of its snapshot: then
-no database is asked, there are no sessions, and the origins of BENCH_ALLOWED_ORIGINS may write.
+no database is asked, the origins of BENCH_ALLOWED_ORIGINS may write, and there is a session only where `access.sessions` looked it up before.
 
     MissingKey   401 missing_key
     InvalidKey   401 invalid_key, one text for unknown, expired and revoked
@@ -76,10 +76,10 @@ def as_caller_error(error: exceptions.APIException) -> CallerError:
 # ------------------------------------------------------------------ authentication
 
 
-def refuse_foreign_page(request: Request) -> None:
-    """Errors: NotAllowed for a write from a page of another origin, whatever it carries."""
+def refuse_foreign_page(request: Request, own_only: bool = False) -> None:
+    """Errors: NotAllowed for a write from a page of another origin, whatever it carries. `own_only`: from those of BENCH_ALLOWED_ORIGINS too."""
     inner = request._request
-    allowed = settings.ALLOWED_ORIGINS if hasattr(inner, "keyring") else ()
+    allowed = settings.ALLOWED_ORIGINS if hasattr(inner, "keyring") and not own_only else ()
     if door.refused_origin(inner.method or "", inner.META, inner.scheme or "http", settings.PUBLIC_ORIGIN, allowed):
         raise NotAllowed(
             "A page of another origin may not do this. Behind a proxy, BENCH_PUBLIC_URL says which origin is this server's own; "
@@ -114,11 +114,13 @@ class UserAuthentication(Door, SessionAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Caller, int | None] | None:
         refuse_foreign_page(request)
-        user = getattr(request._request, "user", None)
+        inner = request._request
+        user = getattr(inner, "user", None)
         if not isinstance(user, User) or not user.is_active:
             return None
+        refuse_foreign_page(request, own_only=True)
         try:
-            self.enforce_csrf(request)
+            self.enforce_csrf(inner if hasattr(inner, "keyring") else request)  # type: ignore[arg-type]  # a lean request's body is nobody's to parse
         except exceptions.PermissionDenied:
             raise NotAllowed("The CSRF token is missing or wrong. Reload the page and try again.") from None
         return caller_of_user(user), None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from http import HTTPStatus
 from math import ceil
 from typing import Any
 
@@ -17,7 +16,9 @@ from rest_framework.response import Response
 from access.fields import FieldError
 from access.keys import KeyRevoked
 from access.secrets import UnusableKey
-from wire.errors import CallerError, redacted
+from wire.errors import CallerError
+from wire.problem import CONTENT_TYPE
+from wire.problem import problem as body_of
 
 logger = logging.getLogger(__name__)
 
@@ -51,17 +52,8 @@ def handler(error: Exception, context: Mapping[str, Any]) -> Response:
 
 def problem(error: CallerError) -> Response:
     """Writes one error."""
-    try:
-        title = HTTPStatus(error.status).phrase
-    except ValueError:
-        title = "Error"
-    body: dict[str, Any] = {"type": "about:blank", "title": title, "status": error.status, "detail": redacted(error.message), "code": error.code}
-    if error.field:
-        body["field"] = error.field
-    if error.seats is not None:
-        body["seats"] = error.seats
     headers = {} if error.retry_after_s is None else {"Retry-After": str(max(1, ceil(error.retry_after_s)))}
-    return Response(body, status=error.status, headers=headers, content_type="application/problem+json")
+    return Response(body_of(error), status=error.status, headers=headers, content_type=CONTENT_TYPE)
 
 
 def known(error: Exception) -> CallerError | None:

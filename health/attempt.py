@@ -308,6 +308,11 @@ class Attempt:
                 self.http_status = error.http_status  # an error inside a 200: what it says of itself is the truth
         return error
 
+    def give_up(self, code: str, why: str) -> None:
+        """Notes why a call was broken off; an answer whose end had come is one all the same."""
+        if self.final_status() == "cancelled":
+            self.code, self.error = code, why
+
     # ------------------------------------------------------------------ afterwards
 
     @property

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from access.ids import new_id
 from health.attempt import Attempt, Order
 from health.writer import Ask, DatabaseAway, Denied
-from panels import asks, record
+from panels import asks, record, stops
 from panels.outcome import SeatResult, late, result_of, skipped, unasked
 from panels.plan import Plan, Seat
 from wire.errors import UpstreamError
 
 if TYPE_CHECKING:
     from panels.gateway import Gateway
+    from panels.turn import Live
 
 OnSeat = Callable[[SeatResult], Awaitable[None]]
 
@@ -49,10 +50,12 @@ def order_for(plan: Plan, seat: Seat, purpose: str, timeout_s: float, first_toke
     )
 
 
-async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat, tasks: dict[asyncio.Task[SeatResult], Seat]) -> list[SeatResult]:
+async def convene(
+    gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat, tasks: dict[asyncio.Task[SeatResult], Seat], live: Live | None = None
+) -> list[SeatResult]:
     """Asks every seat of a plan, calls `on_seat` for each as it finishes, and gives all results by position.
 
-    Shape: `tasks` is filled with the seats' tasks; those that are not done afterwards still write their rows.
+    Shape: `tasks` is filled with the seats' tasks; those that are not done afterwards still write their rows. `live` hears what they say meanwhile.
 
     1. reserve all seats' endpoint and model limits in one go;
     2. start a task a seat; what is hindered is a result at once;
@@ -66,6 +69,7 @@ async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat, t
     results: list[SeatResult] = []
     attempts: dict[asyncio.Task[SeatResult], Attempt] = {}
     finished = False
+    waiting = []
     try:
         begin = []
         for seat in plan.seats:
@@ -77,10 +81,14 @@ async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat, t
             ask = asks.seat_ask(plan, attempt)
             if ask is None:
                 begin.append(attempt.stub())
-            task = asyncio.create_task(sit(gateway, plan, seat, attempt, ask, collection.wait_max_s))
+            else:
+                waiting.append(seat.call)
+            task = asyncio.create_task(sit(gateway, plan, seat, attempt, ask, collection.wait_max_s, live))
             tasks[task], attempts[task] = seat, attempt
         # One line for all that go out at once, before any of them does.
         gateway.writer.record({"begin": begin, "seats": [record.seat_row(plan.panel, r) for r in results]})
+        if live:
+            live.begun(plan, purpose, waiting)
         for result in list(results):
             await on_seat(result)
         pending = set(tasks)
@@ -90,7 +98,10 @@ async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat, t
             if not done:
                 break
             for task in sorted(done, key=lambda t: tasks[t].position):
-                result = task.result()
+                # One that was stopped before its first step has no result of its own.
+                result = result_of(tasks[task], attempts[task]) if task.cancelled() else task.result()
+                if task.cancelled():
+                    write_down(gateway, plan, tasks[task], attempts[task], task)
                 results.append(result)
                 await on_seat(result)
             if collection.quorum and not graced and sum(r.answered for r in results) >= collection.quorum:
@@ -112,35 +123,53 @@ async def convene(gateway: Gateway, plan: Plan, purpose: str, on_seat: OnSeat, t
     return sorted(results, key=lambda r: r.position)
 
 
-async def sit(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, ask: Ask | None, wait_max_s: float) -> SeatResult:
-    """One seat: its permit, its call, its record. Cancelled, it still records what had come. Without a permit to wait for, its beginning is on record."""
+async def sit(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, ask: Ask | None, wait_max_s: float, live: Live | None = None) -> SeatResult:
+    """One seat: its permit, its call, its record. Cancelled, it still records what had come; stopped, it is a seat like any other.
+
+    Without a permit to wait for, its beginning is on record.
+    """
     order = attempt.order
-    if ask is not None:
-        refused = await permitted(gateway, ask, attempt, wait_max_s)
-        if refused is not None:
-            attempt.recorded = True  # there is nothing to record of a call that never was
-            result = unasked(seat, *refused)
-            gateway.writer.record({"seats": [record.seat_row(plan.panel, result)]})
-            return result
-        attempt.restart()
-        gateway.writer.record({"begin": [attempt.stub()]})
+    running = gateway.stops.enter(seat.call, plan.panel, plan.caller)
     try:
-        if order.request.stream:
-            await attempt.stream(gateway.upstream, swallow)
-        else:
-            await attempt.whole(gateway.upstream)
-    except UpstreamError as error:
-        gateway.learn(attempt, error, every_kind=False)
-    finally:
-        attempt.recorded = True
-        result = result_of(seat, attempt)
-        line = {"attempts": [attempt.row()], "seats": [record.seat_row(plan.panel, result)]}
         if ask is not None:
-            line["settle"] = [{"permit": ask.id, "truth": asks.seat_truth(ask, attempt)}]
-        gateway.writer.record(line)
-        if attempt.limits_said or attempt.told:
-            gateway.heard(attempt)
-    return result
+            try:
+                refused = await permitted(gateway, ask, attempt, wait_max_s)
+            except asyncio.CancelledError:
+                if not running.was_stopped():
+                    raise
+                refused = "cancelled", stops.CODE, stops.WHY, None
+            if refused is not None:
+                attempt.recorded = True  # there is nothing to record of a call that never was
+                result = unasked(seat, *refused)
+                gateway.writer.record({"seats": [record.seat_row(plan.panel, result)]})
+                return result
+            attempt.restart()
+            gateway.writer.record({"begin": [attempt.stub()]})
+            if live:
+                live.started(seat)
+        try:
+            if order.request.stream:
+                await attempt.stream(gateway.upstream, partial(live.delta, seat.call) if live else swallow)
+            else:
+                await attempt.whole(gateway.upstream)
+        except UpstreamError as error:
+            gateway.learn(attempt, error, every_kind=False)
+        except asyncio.CancelledError:
+            if not running.was_stopped():
+                raise
+            attempt.give_up(stops.CODE, stops.WHY)
+        finally:
+            attempt.recorded = True
+            result = result_of(seat, attempt)
+            line = {"attempts": [attempt.row()], "seats": [record.seat_row(plan.panel, result)]}
+            if ask is not None:
+                line["settle"] = [{"permit": ask.id, "truth": asks.seat_truth(ask, attempt)}]
+            gateway.writer.record(line)
+            if attempt.limits_said or attempt.told:
+                gateway.heard(attempt)
+        return result
+    finally:
+        gateway.stops.leave(seat.call)
 
 
 def write_down(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, task: asyncio.Task[SeatResult]) -> None:

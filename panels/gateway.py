@@ -28,6 +28,7 @@ from panels.evidence import Evidence
 from panels.mcp.cancels import Cancels
 from panels.memory import Known, Memory, look_up
 from panels.snapshot import Snapshot, Snapshots
+from panels.stops import Stops
 from wire.errors import UpstreamError
 
 log = logging.getLogger("bench.gateway")
@@ -50,6 +51,7 @@ class Gateway:
         self.seated: dict[str, datetime] = {}
         self.memory = Memory()
         self.cancels = Cancels(self)
+        self.stops = Stops(self)
         self.rests: dict[str, Resting] = {}  # what this process learned and the snapshot does not know yet
         self.over: dict[str, datetime] = {}
         self.evidence = Evidence(self.executor)
@@ -66,6 +68,7 @@ class Gateway:
             task.cancel()
         if self.late:
             await asyncio.wait(self.late, timeout=5)
+        self.stops.close()
         await self.upstream.close()
         await self.writer.stop()
         self.executor.shutdown(wait=False, cancel_futures=True)

@@ -186,7 +186,7 @@ def bench_data(plan: Plan, mode: str, status: str, results: Sequence[SeatResult]
     """The `bench` field."""
     return {
         "panel": plan.panel,
-        "collection": plan.collection.name,
+        "collection": plan.target.collection.name if plan.target.collection else None,
         "mode": mode,
         "status": status,
         "seats": [seat_data(r) for r in sorted(results, key=lambda r: r.position)],
@@ -241,6 +241,7 @@ COMMON = {
     "not_allowed": (403, "not_allowed"),
     "unfit": (400, "invalid_request"),
     "database_unavailable": (503, "database_unavailable"),
+    "cancelled": (409, "cancelled"),
     "empty_response": (502, "empty_response"),
     "upstream_garbage": (502, "upstream_garbage"),
     "upstream_truncated": (502, "upstream_truncated"),
@@ -254,8 +255,8 @@ def family(result: SeatResult) -> str:
         return "limit"
     if result.code == "upstream_overloaded" or result.rest == "overload":
         return "overload"
-    if result.status == "timeout":
-        return "timeout"
+    if result.status in ("timeout", "cancelled"):
+        return result.status
     return "unfit" if result.code in UNFIT else result.code
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from access.budgets import Limit
@@ -104,6 +104,14 @@ def allow(caller: Caller, target: Target) -> None:
         raise CallerError("not_allowed", f"This key may not ask {target.model.alias!r}.", status=403, field="model")
     if target.collection and not caller.may_ask_collection(target.collection.name):
         raise CallerError("not_allowed", f"This key may not ask the collection {target.collection.name!r}.", status=403, field="model")
+
+
+def seated_by_name(target: Target, seats: Sequence[str], snapshot: Snapshot) -> Target:
+    """Puts those in the members' place whom the caller named for this one panel: all of them sit, nobody explores. Mergers stay the collection's own."""
+    collection = target.collection
+    assert collection is not None
+    mergers = collection.mergers or tuple([a for a in dict.fromkeys(collection.members) if (m := snapshot.models.get(a)) and not m.ad_hoc])
+    return replace(target, collection=replace(collection, members=tuple(seats), mergers=mergers, seats=None, explorers=0))
 
 
 def check_images(request: Request) -> None:

@@ -23,7 +23,7 @@ from catalog.roster import Model
 from health.attempt import Attempt, put_together
 from health.reserve import Ask
 from health.writer import DatabaseAway, Denied
-from panels import asks, outcome, plan, record, stored
+from panels import asks, outcome, plan, record, stops, stored
 from panels.convene import order_for
 from panels.outcome import SeatResult
 from panels.plan import Plan, Seat
@@ -90,6 +90,9 @@ class Single:
         self.rested = False  # a failed try has made somebody rest
         self.kept: list[Chunk] = []  # of a stream: what memory needs of its parts
         self.answer_id = new_id(turn.dialect.id_prefix)
+        self.writer: StreamWriter | None = None
+        self.stream: Stream | None = None
+        self.live = turn.live
 
     @property
     def seat(self) -> Seat:
@@ -109,13 +112,21 @@ class Single:
         await reserve(turn, self.ask)
         if self.ask is not None:  # should this process die, whoever drains its outbox ends the key's permit
             turn.gateway.writer.record({"begin": [self.ask.stub]})
+        running = turn.gateway.stops.enter(self.seat.call, self.plan.panel, turn.caller)
         try:
             if turn.request.stream:
                 await self.streamed(able)
             else:
                 await self.whole(able)
+        except asyncio.CancelledError:
+            if not running.was_stopped():
+                raise
+            await self.stopped()
         finally:
+            turn.gateway.stops.leave(self.seat.call)
             self.finish(None)
+            if self.live:
+                self.live.close()
 
     def dearest(self, able: Sequence[Candidate]) -> Model:
         """What the key reserves for: the turn must be paid whoever takes it. An unknown price is the dearest of all."""
@@ -147,15 +158,21 @@ class Single:
         raise await self.given_up()
 
     async def streamed(self, able: Sequence[Candidate]) -> None:
-        turn, out = self.turn, self.turn.out
-        writer = turn.dialect.stream_writer(turn.request, self.answer_id, int(self.plan.asked_at.timestamp()))
-        stream = Stream(turn, writer)
-        stream.begin_late()
+        turn, out, live = self.turn, self.turn.out, self.live
+        self.writer = writer = turn.dialect.stream_writer(turn.request, self.answer_id, int(self.plan.asked_at.timestamp()))
+        self.stream = stream = Stream(turn, writer)
+        if live:
+            await stream.begin()
+            live.begun(replace(self.plan, seats=(self.seat_of(able[0].model),)), self.purpose)
+        else:
+            stream.begin_late()
         try:
             for candidate in able:
                 attempt = self.attempt_for(candidate.model, last=candidate is able[-1])
                 if not await self.permitted(candidate, attempt):
                     continue
+                if live and (self.attempts or candidate is not able[0]):
+                    live.started(self.seat_of(candidate.model))
                 early: list[Chunk] = []
                 self.kept = []
                 try:
@@ -175,7 +192,8 @@ class Single:
                 turn.upstream_s += attempt.seconds if not out.started else 0.0
                 if not out.started:  # an answer without content, such as one that its length cut off at once
                     await stream.begin(**self.headers(attempt))
-                data = b"".join([writer.chunk(c) for c in early]) + writer.finish(attempt.final_usage())
+                told = await self.told() if live else None
+                data = b"".join([writer.chunk(c) for c in early]) + writer.finish(attempt.final_usage(), told)
                 parts = self.parts_of(attempt)
                 reply = Reply(parts, attempt.stop, attempt.finish, attempt.usage, raw=writer.whole)
                 answer = Answer(self.answer_id, turn.request.model, int(self.plan.asked_at.timestamp()), reply, attempt.final_usage(), request=turn.request)
@@ -188,6 +206,8 @@ class Single:
             self.finish(None)
             if not out.started:
                 raise nobody
+            if live:
+                await self.told()
             stream.stop()
             await out.write(writer.error(nobody))
             await out.end()
@@ -195,7 +215,7 @@ class Single:
             stream.stop()
 
     def sink(self, attempt: Attempt, writer: StreamWriter, stream: Stream, early: list[Chunk]) -> Callable[[list[Chunk]], Any]:
-        out, turn, kept = self.turn.out, self.turn, self.kept
+        out, turn, kept, live = self.turn.out, self.turn, self.kept, self.live
 
         async def sink(chunks: list[Chunk]) -> None:
             for chunk in chunks:
@@ -209,6 +229,8 @@ class Single:
                 await stream.begin(**self.headers(attempt))
             if early:
                 chunks, early[:] = [*early, *chunks], []
+            if live:
+                await live.delta(self.seat.call, chunks)
             if data := b"".join([writer.chunk(c) for c in chunks]):
                 await out.write(data)
 
@@ -218,8 +240,38 @@ class Single:
         """A failure after content: the stream's own error event, no finish reason, nothing replayed."""
         error = outcome.failure([outcome.result_of(self.seat_of(attempt.order.model), attempt)])
         self.finish(attempt)
+        if self.live:
+            await self.told()
         await self.turn.out.write(writer.error(error))
         await self.turn.out.end()
+
+    async def stopped(self) -> None:
+        """Somebody stopped it: what had come is recorded, and no other model is asked. Errors: CallerError while nothing was sent yet."""
+        if (last := self.attempts[-1] if self.attempts else None) is not None:
+            last.give_up(stops.CODE, stops.WHY)
+            results = [outcome.result_of(self.seat_of(last.order.model), last)]
+        else:
+            results = [outcome.unasked(self.seat, "cancelled", stops.CODE, stops.WHY)]
+            self.refused = results
+        error = stops.stopped_error(outcome.failed_seats(results))
+        self.finish(last)
+        if self.writer is None or not self.turn.out.started:
+            raise error
+        if self.stream:
+            self.stream.stop()
+        if self.live:
+            await self.told()
+        await self.turn.out.write(self.writer.error(error))
+        await self.turn.out.end()
+
+    async def told(self) -> dict[str, Any]:
+        """Tells whoever watches how the seat ended. Shape: the `bench` object of a panel of one seat."""
+        assert self.live is not None
+        result = self.result() if self.attempts else self.refused[-1]
+        self.live.over(result)
+        await self.live.drain()
+        status, seconds = outcome.panel_status([result]), time.monotonic() - self.turn.began
+        return {**outcome.bench_data(self.plan, self.purpose, status, [result], seconds), "text": None}
 
     # ------------------------------------------------------------------ attempts
 

@@ -14,7 +14,7 @@ from health.attempt import Attempt
 from health.lines import Settle
 from health.resting import LIMIT
 from health.writer import Ask
-from panels import asks, merge, outcome, picking, plan, record, stored
+from panels import asks, merge, outcome, picking, plan, record, stops, stored
 from panels.collections import Collection
 from panels.convene import convene, order_for, permitted
 from panels.outcome import SeatResult
@@ -31,6 +31,8 @@ from wire.estimate import request_tokens
 
 async def panel(turn: Turn, target: Target) -> None:
     """Every member and the explorers answer; merged, one more writes one answer from all."""
+    if turn.seats is not None:
+        target = plan.seated_by_name(target, turn.seats, turn.snapshot)
     collection = target.collection
     assert collection is not None
     plan.check_panel(turn.request)
@@ -58,10 +60,11 @@ async def panel(turn: Turn, target: Target) -> None:
         sat = [s.place.alias for s in planned.seats if s.place.seat == "member" and not s.place.hindrance]
         turn.gateway.evidence.note(collection.name, planned.panel, now, sat)
     sitting = Sitting(turn, planned, ask)
-    try:
-        await sitting.run()
-    finally:
-        sitting.close()
+    with turn.gateway.stops.panel(planned.panel):
+        try:
+            await sitting.run()
+        finally:
+            sitting.close()
 
 
 async def by_record(turn: Turn, collection: Collection, now: datetime) -> tuple[Beliefs, dict[str, int]]:
@@ -102,13 +105,15 @@ class Sitting:
         streams = request.stream and turn.on_seat is None
         self.writer = turn.dialect.stream_writer(request, self.answer_id, int(planned.asked_at.timestamp())) if streams else None
         self.stream = Stream(turn, self.writer) if self.writer else None
+        self.live = turn.live
 
     async def run(self) -> None:
         if self.stream and self.writer:
             await self.stream.begin()
-            await self.turn.out.write(self.writer.start())
+            if first := self.writer.start():
+                await self.turn.out.write(first)
         with upstream_time(self.turn):
-            await convene(self.turn.gateway, self.plan, self.mode, self.on_seat, self.tasks)
+            await convene(self.turn.gateway, self.plan, self.mode, self.on_seat, self.tasks, self.live)
             if not any(r.answered for r in self.results):
                 await self.nobody()
                 return
@@ -119,6 +124,8 @@ class Sitting:
 
     async def on_seat(self, result: SeatResult) -> None:
         self.results.append(result)
+        if self.live:
+            self.live.over(result)
         if self.turn.on_seat:
             await self.turn.on_seat(result)
         if self.mode == "panel":
@@ -126,13 +133,15 @@ class Sitting:
 
     async def say(self, text: str) -> None:
         """One whole piece of text to a streaming caller, apart from the one before it."""
-        if self.writer:
+        if self.writer and not self.live:
             await self.turn.out.write(self.writer.chunk(Chunk(text=f"\n\n{text}" if self.wrote_text else text)))
             self.wrote_text = True
 
     async def nobody(self) -> None:
         """No seat answered: the request fails, with the stream's own error event where one has begun."""
         error = outcome.failure(self.results)
+        if self.live:
+            await self.live.drain()
         self.close()
         if self.writer:
             await self.turn.out.write(self.writer.error(error))
@@ -155,6 +164,9 @@ class Sitting:
             await self.side_by_side(f"unmerged: the collection's merge_prompt {error}".rstrip("."))
             return
         for model in mergers(self.turn, self.plan):
+            if self.turn.gateway.stops.is_stopped(self.plan.panel):
+                await self.side_by_side("unmerged: the panel was stopped")
+                return
             if hindered := hindrance(model, request, request_tokens(request), None):
                 self.skip_merger(model, hindered)
                 continue
@@ -172,22 +184,44 @@ class Sitting:
         seat = Seat(new_id("call"), len(self.results), Place(model.alias, model, "merger"))
         self.results.append(result := outcome.skipped(seat, hindered))
         self.turn.gateway.writer.record({"seats": [record.seat_row(self.plan.panel, result)]})
+        if self.live:
+            self.live.started(replace(seat, place=replace(seat.place, hindrance=hindered)))
+            self.live.over(result)
 
     async def ask_merger(self, model: Model, request: Request) -> tuple[SeatResult, bool]:
         """Lets one merger write. Shape: its seat, and whether the caller has read any of it."""
-        collection = self.plan.collection
         seat = Seat(new_id("call"), len(self.results), Place(model.alias, model, "merger"))
+        running = self.turn.gateway.stops.enter(seat.call, self.plan.panel, self.turn.caller)
+        try:
+            result, wrote = await self.written_by(seat, model, request, running)
+        finally:
+            self.turn.gateway.stops.leave(seat.call)
+        if self.live:
+            self.live.over(result)
+        return result, wrote
+
+    async def written_by(self, seat: Seat, model: Model, request: Request, running: stops.Running) -> tuple[SeatResult, bool]:
+        collection = self.plan.collection
         planned = replace(self.plan, request=request, tokens=request_tokens(request))
         order = order_for(planned, seat, "merged", collection.timeout_s, collection.first_token_timeout_s, collection.idle_timeout_s)
         attempt = Attempt(order)
-        writer = self.turn.gateway.writer
+        writer, live = self.turn.gateway.writer, self.live
         seat_ask = asks.seat_ask(planned, attempt)
+        if live:
+            live.started(seat, "waiting" if seat_ask else "running")
         if seat_ask is not None:
-            refused = await permitted(self.turn.gateway, seat_ask, attempt, collection.wait_max_s)
+            try:
+                refused = await permitted(self.turn.gateway, seat_ask, attempt, collection.wait_max_s)
+            except asyncio.CancelledError:
+                if not running.was_stopped():
+                    raise
+                refused = "cancelled", stops.CODE, stops.WHY, None
             if refused is not None:
                 self.results.append(unasked := outcome.unasked(seat, *refused))
                 return unasked, False
             attempt = Attempt(order)
+            if live:
+                live.started(seat)
         writer.record({"begin": [attempt.stub()], "seats": [record.running_seat(self.plan.panel, seat.call, seat.position, model.alias, "merger")]})
         wrote = False
 
@@ -195,7 +229,10 @@ class Sitting:
             nonlocal wrote
             if self.writer and (text := "".join(c.text for c in chunks)):
                 wrote = self.wrote_text = True
-                await self.turn.out.write(self.writer.chunk(Chunk(text=text)))
+                if live is None:
+                    await self.turn.out.write(self.writer.chunk(Chunk(text=text)))
+            if live:
+                await live.delta(seat.call, chunks)
 
         try:
             if request.stream:
@@ -204,6 +241,11 @@ class Sitting:
                 await attempt.whole(self.turn.gateway.upstream)
         except UpstreamError as error:
             self.turn.gateway.learn(attempt, error, every_kind=False)
+        except asyncio.CancelledError:
+            if not running.was_stopped():
+                raise
+            attempt.give_up(stops.CODE, stops.WHY)
+            wrote = True  # who stops a merger wants none
         finally:
             result = outcome.result_of(seat, attempt)
             self.results.append(result)
@@ -229,6 +271,9 @@ class Sitting:
         bench = outcome.bench_data(self.plan, self.mode, self.status, self.results, seconds)
         if self.why:
             bench["reason"] = self.why
+        if self.live:
+            bench["text"] = self.merged_text or None
+            await self.live.drain()
         usage = outcome.total_usage(self.results)
         self.close()
         last = b""
@@ -259,6 +304,8 @@ class Sitting:
         """Writes the panel's end, once; also when the caller has left in the middle."""
         if self.stream:
             self.stream.stop()
+        if self.live:
+            self.live.close()
         if self.closed:
             return
         self.closed = True

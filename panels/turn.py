@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,8 +19,9 @@ from health.writer import Ask, DatabaseAway, Denied
 from panels import asks
 from panels.gateway import Gateway
 from panels.outcome import SeatResult
+from panels.plan import Plan, Seat
 from panels.snapshot import Snapshot
-from wire.conversation import Request
+from wire.conversation import Chunk, Request
 from wire.dialects import Dialect, StreamWriter
 from wire.errors import CallerError
 
@@ -39,12 +40,24 @@ class Out(Protocol):
     async def whole(self, status: int, headers: Sequence[tuple[str, str]], body: Any, content_type: str = ...) -> None: ...
 
 
+class Live(Protocol):
+    """Who watches each seat of a request while it writes; only `drain` waits for the caller's connection."""
+
+    def begun(self, plan: Plan, mode: str, waiting: Collection[str] = ()) -> None: ...
+    def started(self, seat: Seat, status: str = "running") -> None: ...
+    async def delta(self, call: str, chunks: list[Chunk]) -> None: ...
+    def over(self, result: SeatResult) -> None: ...
+    async def drain(self) -> None: ...
+    def close(self) -> None: ...
+
+
 @dataclass(slots=True)
 class Turn:
     """One request on the road, with all that its steps share. `upstream_s` is the time spent waiting for providers.
 
-    `besides` are aliases seated at this one panel besides the members. With `on_seat` a panel tells each seat by it and replies whole, though the
-    request streams from providers.
+    `besides` are aliases seated at this one panel besides the members, `seats` those that sit in the members' place, where the caller named them. With
+    `on_seat` a panel tells each seat by it and replies whole, though the request streams from providers; with `live` seats are told while they write, and
+    the stream's writer says only the end.
     """
 
     gateway: Gateway
@@ -60,6 +73,8 @@ class Turn:
     panel: str = ""
     besides: tuple[str, ...] = ()
     on_seat: Callable[[SeatResult], Awaitable[None]] | None = None
+    seats: tuple[str, ...] | None = None
+    live: Live | None = None
 
     def headers(self, **more: str) -> list[tuple[str, str]]:
         overhead_ms = max(0.0, (time.monotonic() - self.began - self.upstream_s) * 1000)

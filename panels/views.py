@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -199,10 +200,13 @@ def view_of(dialect: dialects.Dialect, route: dialects.Route) -> type[GatewayVie
 
 def exact_paths() -> dict[tuple[str, str], type[GatewayView]]:
     """Method and path to view: each dialect's own paths, then the lists."""
-    from panels.mcp.view import McpView  # it is a GatewayView itself
+    from panels.api.asking import Ask, Estimate  # they are GatewayViews themselves
+    from panels.mcp.view import McpView
 
     found: dict[tuple[str, str], type[GatewayView]] = {
         **{(method, path): McpView for method in ("POST", "DELETE") for path in ("/mcp", "/v1/mcp")},
+        ("POST", "/bench/ask"): Ask,
+        ("POST", "/bench/estimate"): Estimate,
         ("GET", "/v1/models"): ModelsView,
         ("GET", "/v1beta/models"): GeminiModelsView,
         ("GET", "/api/tags"): OllamaTagsView,
@@ -222,4 +226,15 @@ def prefixes() -> list[tuple[str, str, type[GatewayView]]]:
         ("GET", "/v1/models/", ModelsView),
         ("GET", "/v1beta/models/", GeminiModelsView),
         *((route.method, route.path, view_of(dialect, route)) for dialect in dialects.every() for route in dialect.routes if route.prefix),
+    ]
+
+
+def patterns() -> list[tuple[str, re.Pattern[str], type[GatewayView]]]:
+    """Method, whole path and view of what stands among Django's paths."""
+    from panels.api.asking import CancelCall, CancelPanel, Compare
+
+    return [
+        ("POST", re.compile(r"/bench/calls/[^/]+/cancel"), CancelCall),
+        ("POST", re.compile(r"/bench/panels/[^/]+/cancel"), CancelPanel),
+        ("POST", re.compile(r"/bench/panels/[^/]+/compare"), Compare),
     ]

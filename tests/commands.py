@@ -2,6 +2,8 @@
 
 {"argv": ["roster", "load", "x.yaml"]}      → {"code": 0, "out": "…"}
 {"rows": "health.Attempt", "where": {…}}    → {"rows": [{…}]}: what the database holds
+{"user": {"name": "kim", "role": "judge"}}  → {"session": "…", "csrf": "…"}: a user's cookies, as if just signed in
+{"update": "access.User", "where": {…}, "to": {…}} → {"rows": 1}: changes what the database holds
 """
 
 from __future__ import annotations
@@ -23,9 +25,21 @@ def main() -> None:
     django.setup()
     for line in sys.stdin:
         order = json.loads(line)
-        answer = run(order["argv"]) if "argv" in order else ring(order["ring"]) if "ring" in order else rows(order["rows"], order.get("where", {}))
+        answer = done(order)
         answers.write(json.dumps(answer, default=str) + "\n")
         answers.flush()
+
+
+def done(order: dict[str, Any]) -> dict[str, Any]:
+    if "argv" in order:
+        return run(order["argv"])
+    if "ring" in order:
+        return ring(order["ring"])
+    if "user" in order:
+        return user(**order["user"])
+    if "update" in order:
+        return update(order["update"], order["where"], order["to"])
+    return rows(order["rows"], order.get("where", {}))
 
 
 def run(argv: list[str]) -> dict[str, Any]:
@@ -58,6 +72,34 @@ def rows(label: str, where: dict[str, Any]) -> dict[str, Any]:
 
     close_old_connections()
     return {"rows": list(apps.get_model(label).objects.filter(**where).values())}
+
+
+def update(label: str, where: dict[str, Any], to: dict[str, Any]) -> dict[str, Any]:
+    from django.apps import apps
+    from django.db import close_old_connections
+
+    close_old_connections()
+    return {"rows": apps.get_model(label).objects.filter(**where).update(**to)}
+
+
+def user(name: str, role: str) -> dict[str, Any]:
+    from importlib import import_module
+
+    from django.conf import settings
+    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+    from django.db import close_old_connections
+    from django.utils.crypto import get_random_string
+
+    from access.models import User
+
+    close_old_connections()
+    made = User.objects.create(username=name, role=role)
+    session = import_module(settings.SESSION_ENGINE).SessionStore()
+    session[SESSION_KEY] = str(made.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = made.get_session_auth_hash()
+    session.create()
+    return {"session": session.session_key, "csrf": get_random_string(32)}
 
 
 if __name__ == "__main__":

@@ -119,6 +119,7 @@ class Dialect:
     routes: tuple[Route, ...] = ()
     id_prefix = "chatcmpl"
     stream_types: tuple[str, ...] = ("text/event-stream",)  # how a provider's stream calls itself
+    error_type = "application/json"  # the content type of an error to our callers
     takes_image_urls = True  # else a provider of this format wants an image's bytes
 
     # towards our callers
