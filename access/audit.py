@@ -7,6 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from access.models import AuditEntry
@@ -20,6 +21,11 @@ def record(actor: str, action: str, target: str, changes: Mapping[str, Any] | No
     return AuditEntry.objects.create(
         at=timezone.now(), actor=actor[:200], action=action[:60], target=target[:260], changes=dict(changes or {}), reason=reason[:500]
     )
+
+
+def entries_of(target: str, actions: Collection[str]) -> QuerySet[AuditEntry]:
+    """The entries that say of one thing that any of these was done to it."""
+    return AuditEntry.objects.filter(target=target[:260], action__in=actions)
 
 
 def diff(before: Mapping[str, Any], after: Mapping[str, Any], secret_fields: Collection[str] = ()) -> dict[str, list[Any]]:

@@ -127,6 +127,7 @@ class AuditEntry(models.Model):
     class Meta:
         ordering = ["-at", "-id"]
         verbose_name_plural = "audit trail"
+        indexes = [models.Index(fields=["target", "-at"], name="access_auditentry_target")]
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M} {self.actor}: {self.action} {self.target}"

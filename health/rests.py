@@ -20,6 +20,12 @@ def resting(now: datetime) -> dict[str, Resting]:
     return {scope: rest for scope, rest in load_rests().items() if rest.until > now}
 
 
+def of_model(alias: str, endpoint: str, now: datetime) -> list[Resting]:
+    """Reads the rests that hold a model back, its own and its endpoint's. One query."""
+    held = resting(now)
+    return [held[scope] for scope in (f"model:{alias}", f"endpoint:{endpoint}") if scope in held]
+
+
 def left(scopes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Reads what is left of limits: for every limit in them the same shape with what may still be used now. One query.
 

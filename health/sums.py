@@ -40,7 +40,7 @@ class Sums:
     """One month or day of one model, key, endpoint …
 
     Shape: `period` "2026-11" or "2026-11-29"; `name` None where it sums all others; `calls` are attempts; `cost_pusd` sums the calls whose price
-    is known, None where none is; `unpriced` the others. Units: `cost_pusd` trillionths of a US dollar.
+    is known, None where none is; `unpriced` the others. Units: `cost_pusd` trillionths of a US dollar; `latency_ms` of all calls together.
     """
 
     period: str
@@ -55,6 +55,7 @@ class Sums:
     estimated: int
     cost_pusd: int | None
     unpriced: int
+    latency_ms: int
 
 
 def each(by: str, group: str = "month", since: date | None = None, until: date | None = None) -> Iterator[Sums]:
@@ -108,7 +109,14 @@ def sums_of(row: Mapping[str, Any]) -> Sums:
         estimated=of("estimated"),
         cost_pusd=None if of("unpriced") == of("calls") else of("cost_pusd"),
         unpriced=of("unpriced"),
+        latency_ms=of("latency_ms"),
     )
+
+
+def days_of(by: str, name: str, days: Sequence[date]) -> list[Sums]:
+    """Sums some days of one model, key, endpoint … One query, and by its index one row a day."""
+    rows = PartTotal.objects.filter(grain="day", part=BY[by], period__in=[f"{day}" for day in days], name=name, calls__gt=0)
+    return [sums_of(row) for row in rows.values("period", "name", *MEASURES)]
 
 
 def page(by: str, group: str, since: date | None, until: date | None, limit: int, page_token: str) -> Page[Sums]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import date, datetime
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Sum
 
 from panels import agreement
 from panels.agreement import Sat, words_of
@@ -59,8 +60,8 @@ def day_of(at: datetime) -> int:
     return int(at.timestamp() // DAY_S)
 
 
-def text_of_day(day: int) -> str:
-    return f"{datetime.fromtimestamp(day * DAY_S, UTC):%Y-%m-%d}"
+def number_of(day: date) -> int:
+    return day.toordinal() - date(1970, 1, 1).toordinal()
 
 
 def judged_of(verdict: Verdict) -> Judged:
@@ -151,6 +152,12 @@ def latest_panels(collection: str, most: int) -> list[Sat]:
     """Reads the panels of a collection in which two models or more were judged, the newest verdict first. One query, by an index."""
     rows = JudgedPanel.objects.filter(collection=collection, models_judged__gt=1).order_by("-verdict").values_list("wrong", "shared")[:most]
     return [Sat(wrong, frozenset((one, other) for one, other in shared)) for wrong, shared in rows]
+
+
+def days_of_model(alias: str, since: date, until: date) -> dict[int, tuple[float, float]]:
+    """Reads how many answers were found useful on each day, and how many not. Shape: by `number_of` a day of UTC, its first and last included. One query."""
+    rows = VerdictTotal.objects.filter(model=alias, day__gte=number_of(since), day__lte=number_of(until)).order_by().values_list("day")
+    return {day: (int(yes) / WHOLE, (int(said) - int(yes)) / WHOLE) for day, yes, said in rows.annotate(yes=Sum("useful"), of=Sum("said"))}
 
 
 # ------------------------------------------------------------------ made anew

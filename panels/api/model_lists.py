@@ -6,9 +6,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from access.pages import Page, read_token, token
-from catalog import listing
+from access.pages import read_token, token
+from catalog import facts, listing
 from catalog.listing import ModelView, Named
+from catalog.shape import truth
 from health import condition
 from health.resting import Resting
 from panels import editing
@@ -30,6 +31,8 @@ SORTS = {
     "speed": True,
     "context": True,
 }
+# What a model can do, as facts say it.
+CAPABILITIES = tuple(name for name, field in facts.FACT_FIELDS.items() if field.check is truth)
 # Three parts of input to one of output, as Discover reckons.
 INPUT_PARTS = 3
 PRICES = ("input_usd_per_mtok", "output_usd_per_mtok")
@@ -37,13 +40,29 @@ PRICES = ("input_usd_per_mtok", "output_usd_per_mtok")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for. Shape: `sort` one of SORTS, `turned` the other way round; `find` as it was typed; "" leaves a filter out."""
+    """What was asked for. Shape: `sort` one of SORTS, `turned` the other way round; `find` as it was typed; what is empty or None leaves nothing out."""
 
     sort: str = "alias"
     turned: bool = False
     status: str = ""
     find: str = ""
+    endpoint: str = ""
     collection: str | None = None
+    can: tuple[str, ...] = ()
+    free: bool | None = None
+
+    @property
+    def needs_facts(self) -> bool:
+        return bool(self.can) or self.free is not None or self.sort in ("price", "context")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One page. Shape: `total` counts all that were found."""
+
+    data: list[ModelView]
+    next: str | None
+    total: int
 
 
 def wanted(said: Mapping[str, str]) -> Wanted:
@@ -51,26 +70,52 @@ def wanted(said: Mapping[str, str]) -> Wanted:
     sort = said.get("sort", "") or "alias"
     if sort.removeprefix("-") not in SORTS:
         raise CallerError("invalid_request", f"sort must be one of {', '.join(SORTS)}, or that with a - before it, the other way round.", field="sort")
-    status = said.get("status", "")
+    status, free = said.get("status", ""), said.get("free", "")
     if status and status not in STATUSES:
         raise CallerError("invalid_request", f"status must be one of {', '.join(STATUSES)}.", field="status")
-    return Wanted(sort.removeprefix("-"), sort.startswith("-"), status, said.get("find", ""), said.get("collection") or None)
+    if free not in ("", "0", "1"):
+        raise CallerError("invalid_request", "free must be 1 or 0.", field="free")
+    can = tuple(name for part in said.get("can", "").split(",") if (name := part.strip()))
+    if unknown := [name for name in can if name not in CAPABILITIES]:
+        raise CallerError("invalid_request", f"can knows {', '.join(CAPABILITIES)}, not {unknown[0][:60]}.", field="can")
+    return Wanted(
+        sort=sort.removeprefix("-"),
+        turned=sort.startswith("-"),
+        status=status,
+        find=said.get("find", ""),
+        endpoint=said.get("endpoint", ""),
+        collection=said.get("collection") or None,
+        can=can,
+        free=None if free == "" else free == "1",
+    )
 
 
-def page(asked: Wanted, known: Known, resting: Mapping[str, Resting], limit: int, page_token: str) -> Page[ModelView]:
+def page(asked: Wanted, known: Known, resting: Mapping[str, Resting], limit: int, page_token: str) -> Found:
     """Finds the models of one page. Errors: CallerError for a token that is not of this list, UnknownCollection."""
     words = folded(asked.find)
     names = [model for model in listing.names() if words in folded(f"{model.alias}\n{model.served_name}")]
+    if asked.endpoint:
+        names = [model for model in names if model.endpoint == asked.endpoint]
     if asked.status:
         names = [model for model in names if status_of(model, resting) == asked.status]
     if asked.collection is not None:
         seated = seated_in(asked.collection, known)
         names = [model for model in names if model.alias in seated]
-    names = in_order(asked, names, known)
+    views = {view.alias: view for view in listing.models_of([model.id for model in names])} if asked.needs_facts else {}
+    if asked.can or asked.free is not None:
+        names = [model for model in names if model.alias in views and is_able(views[model.alias], asked)]
+    names = in_order(asked, names, known, views)
     start = place_after(names, page_token) if page_token else 0
     shown = names[start : start + limit]
     following = token([shown[-1].alias, str(start + len(shown))]) if start + len(shown) < len(names) else None
-    return Page(listing.models_of([model.id for model in shown]), following)
+    if asked.needs_facts:
+        return Found([views[model.alias] for model in shown if model.alias in views], following, len(names))
+    return Found(listing.models_of([model.id for model in shown]), following, len(names))
+
+
+def is_able(view: ModelView, asked: Wanted) -> bool:
+    able = all(name in view.facts and view.facts[name].value is True for name in asked.can)
+    return able and (asked.free is None or asked.free == (blended(view) == 0))
 
 
 def place_after(names: Sequence[Named], page_token: str) -> int:
@@ -101,19 +146,18 @@ def seated_in(collection: str, known: Known) -> set[str]:
         return set(known.verdicts)
 
 
-def in_order(asked: Wanted, names: Sequence[Named], known: Known) -> list[Named]:
+def in_order(asked: Wanted, names: Sequence[Named], known: Known, views: Mapping[str, ModelView]) -> list[Named]:
     """Sorts; what is not known comes last whichever way round, and what is alike goes by alias."""
     plain = sorted(names, key=lambda model: model.alias)
     if asked.sort == "alias":
         return plain[::-1] if asked.turned else plain
-    numbers = numbers_of(asked.sort, plain, known)
+    numbers = numbers_of(asked.sort, [model.alias for model in plain], known, views)
     sign = -1.0 if SORTS[asked.sort] != asked.turned else 1.0
     return sorted(plain, key=lambda m: (m.alias not in numbers, sign * numbers.get(m.alias, 0.0)))
 
 
-def numbers_of(sort: str, names: Sequence[Named], known: Known) -> dict[str, float]:
+def numbers_of(sort: str, aliases: Sequence[str], known: Known, views: Mapping[str, ModelView]) -> dict[str, float]:
     """Gives by alias what a list is sorted by, where it is known."""
-    aliases = [model.alias for model in names]
     found: dict[str, float | None]
     if sort == "useful":
         found = {a: (1 + s.weight_useful) / (2 + s.weight_said) for a in aliases if (s := known.sums(a)).said}
@@ -130,7 +174,6 @@ def numbers_of(sort: str, names: Sequence[Named], known: Known) -> dict[str, flo
     elif sort in ("ttft", "speed"):
         found = {a: speed_of(of)["ttft_ms" if sort == "ttft" else "tokens_per_s"] for a, of in condition.speeds(aliases).items()}
     else:
-        views = {view.alias: view for view in listing.models_of([model.id for model in names])}
         found = {a: blended(view) if sort == "price" else context_of(view) for a, view in views.items()}
     return {alias: number for alias, number in found.items() if number is not None}
 

@@ -17,7 +17,7 @@ from health.condition import Condition
 from health.holds import holding
 from health.resting import Resting
 from panels import figures, records
-from panels.api import health_shapes, model_lists, model_shapes, shapes
+from panels.api import health_shapes, model_lists, model_shapes, model_story, shapes
 from panels.api.probes import accept_baseline, health_json, probe_model
 from panels.api.view import View, answer, not_found, text_of
 from panels.api.wording import to_json
@@ -82,13 +82,13 @@ class ModelPaths(View):
 class Models(ModelPaths):
     scopes = {"GET": ("read",)}
 
-    @shapes.described(operation_id="list_models", parameters=[*shapes.PAGE, *model_shapes.LIST], responses=shapes.page_of(model_shapes.Model))
+    @shapes.described(operation_id="list_models", parameters=[*shapes.PAGE, *model_shapes.LIST], responses=model_shapes.ModelPage)
     def get(self, request: Request) -> Response:
         """Lists models by alias, with status, facts and their sources, limits and what is left of them, and what verdicts say."""
         asked, now = model_lists.wanted(request.query_params), timezone.now()
         known, resting = figures.of_models(now, asked.collection), rests.resting(now)
         page = model_lists.page(asked, known, resting, *self.page_wanted())
-        return Response({"data": with_health(page.data, known, resting, now), "next": page.next})
+        return Response({"data": with_health(page.data, known, resting, now), "next": page.next, "total": page.total})
 
     @shapes.described(operation_id="add_model", request=shapes.ModelAsked, responses={201: model_shapes.Model})
     def post(self, request: Request) -> Response:
@@ -106,10 +106,28 @@ class Model(ModelPaths):
     scopes = {"GET": ("read",)}
     moves = {"retire": editing.retire_model, "restore": editing.restore_model}
 
-    @shapes.described(operation_id="get_model", responses=model_shapes.ModelWithRecord)
+    @shapes.described(
+        operation_id="get_model",
+        parameters=[model_shapes.DAYS, *shapes.PAGE],
+        responses={200: model_shapes.ModelWithRecord, 290: model_shapes.History, 291: model_shapes.EventPage},
+    )
     def get(self, request: Request, alias: str) -> Response:
         """Shows a model, and what verdicts say of it in each collection."""
+        if (story := self.story(alias)) is not None:
+            return story
         return answer({**self.found(alias), "records": records.records_of_model(alias, timezone.now())})
+
+    def story(self, alias: str) -> Response | None:
+        """What follows an alias as `/history` or `/evidence`. An alias that ends in one is that model."""
+        one, _, verb = alias.rpartition("/")
+        if not one or verb not in ("history", "evidence") or "\0" in alias or listing.model(alias) is not None:
+            return None
+        model, now = listing.model(one), timezone.now()
+        if model is None:
+            raise not_found("model", one)
+        if verb == "history":
+            return model_story.history(one, self.request.query_params.get("days", ""), now)
+        return model_story.evidence(model, *self.page_wanted(), now)
 
     @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=model_shapes.Model)
     def patch(self, request: Request, alias: str) -> Response:

@@ -31,12 +31,26 @@ VERBS = {
 }
 
 
+# And of what is read: the operation, the number under which the description of the view keeps its answer, its parameters, what it is.
+STORIES = {
+    "history": ("get_model_history", "290", ("days",), "Tells a model's days, for charts; they cost the same however many calls there were."),
+    "evidence": ("list_model_evidence", "291", ("limit", "page_token"), "Lists what happened to a model, newest first: probes, retirement, alerts, rests."),
+}
+
+
 def verbs_apart(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Describes what follows a model's alias as paths of their own, though one view takes them: an alias may end in any of these words itself."""
     paths = result["paths"]
     one = "/bench/models/{alias}"
     if "post" not in paths.get(one, {}):
         return result
+    whole = paths[one]["get"]
+    apart = ("days", "limit", "page_token")
+    for word, (operation, number, takes, tells) in STORIES.items():
+        own = {**whole, "operationId": operation, "description": tells, "responses": {"200": whole["responses"].pop(number)}}
+        own["parameters"] = [p for p in whole["parameters"] if p["name"] not in apart or p["name"] in takes]
+        paths[f"{one}/{word}"] = {"get": own}
+    whole["parameters"] = [p for p in whole["parameters"] if p["name"] not in apart]
     said = paths[one].pop("post")
     for verb, (operation, status, field, tells) in VERBS.items():
         own = {**said, "operationId": operation, "description": tells, "responses": {status: said["responses"][status]}}
@@ -44,7 +58,7 @@ def verbs_apart(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         body = {"type": "object", "properties": {field: {"type": "string", "maxLength": 500}} if field else {}}
         body |= {"required": [field]} if field == "reason" else {}
         own["requestBody"] = {"content": {"application/json": {"schema": body}}, "required": field == "reason"}
-        paths[f"{one}/{verb}"] = {"post": own}
+        paths.setdefault(f"{one}/{verb}", {})["post"] = own
     result["paths"] = dict(sorted(paths.items()))
     return result
 

@@ -173,7 +173,7 @@ def test_describing_warns_of_nothing(operator: Api, capfd: pytest.CaptureFixture
 def test_every_path_is_described(operator: Api) -> None:
     paths = described(operator)["paths"]
     routes = {re.sub(r"<\w+:(\w+)>", r"{\1}", f"/bench/{p.pattern}") for p in urls.urlpatterns}
-    verbs = {f"/bench/models/{{alias}}/{verb}" for verb in ("retire", "restore", "probe", "baseline")}
+    verbs = {f"/bench/models/{{alias}}/{verb}" for verb in ("retire", "restore", "probe", "baseline", "history", "evidence")}
     assert set(paths) == (routes - {"/bench/", "/bench/schema"}) | verbs
     operations = [said["operationId"] for methods in paths.values() for name, said in methods.items() if name in ("get", "post", "patch", "delete")]
     assert len(operations) == len(set(operations))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.utils import timezone
 
 from access import preferences
-from health.models import ModelHealth, ModelUse, Rest
+from access.ids import new_id
+from catalog.models import Price
+from health.models import Alert, ModelHealth, ModelUse, Probe, Rest
 from panels import records, tally, verdicts
 from panels.models import JudgedPanel, Verdict, VerdictJudge, VerdictTotal
-from tests.panels.conftest import Api, make_collection, make_model, make_panel, ok, problem
+from tests.panels.conftest import Api, make_attempt, make_collection, make_endpoint, make_model, make_panel, ok, problem
 
 pytestmark = pytest.mark.django_db
 
@@ -53,8 +56,6 @@ def test_the_sums_are_those_of_the_verdicts_whatever_is_said_again() -> None:
 
 
 def test_a_verdict_on_a_call_without_a_seat_counts_and_is_compared_with_nobody(operator: Api) -> None:
-    from tests.panels.conftest import make_attempt
-
     judge("mercury", True, call=make_attempt().call)
     assert [(r.collection, r.useful.counted) for r in records.records_of_model("mercury", timezone.now())] == [("", 1)]
     assert not JudgedPanel.objects.exists()
@@ -123,8 +124,6 @@ def test_the_half_life_that_holds_decides_how_old_verdicts_weigh(operator: Api) 
 def test_models_are_found_by_alias_and_served_name_in_any_script(operator: Api, find: str, expected: list[str]) -> None:
     for alias in ("жёлтый", "STRASSE", "50%", "plain"):
         make_model(alias)
-    from urllib.parse import quote
-
     assert listed(operator, f"?find={quote(find)}") == expected
 
 
@@ -152,6 +151,15 @@ def test_models_are_sorted_from_the_best_end_and_the_unknown_are_last(operator: 
         "last_seated": "abc", "score": "abc", "price": "cba", "-price": "bca", "ttft": "bac", "speed": "bac", "context": "bca",
     }  # fmt: skip
     assert {sort: "".join(listed(operator, f"?sort={sort}")) for sort in expected} == expected
+    assert listed(operator, "?free=0&sort=price") == ["c", "b", "a"]
+    assert listed(operator, "?endpoint=local&limit=2") == ["a", "b"]
+    assert listed(operator, "?endpoint=elsewhere") == []
+    ok(operator.patch("models/a", {"facts": {"tools": True, "vision": True, "input_usd_per_mtok": "0", "output_usd_per_mtok": "0"}}))
+    ok(operator.patch("models/b", {"facts": {"tools": True}}))
+    assert (listed(operator, "?can=tools"), listed(operator, "?can=tools,vision"), listed(operator, "?free=1")) == (["a", "b"], ["a"], ["a"])
+    assert ok(operator.get("models?limit=1"))["total"] == 3
+    problem(operator.get("models?can=fly"), 400, "can", "invalid_request")
+    problem(operator.get("models?free=yes"), 400, "free", "invalid_request")
     for sort in ("size", "--alias", "-"):
         problem(operator.get(f"models?sort={sort}"), 400, "sort", "invalid_request")
     problem(operator.get("models?collection=nowhere"), 404, code="not_found")
@@ -175,3 +183,100 @@ def test_pages_hold_each_model_once_also_where_one_goes_meanwhile(operator: Api,
     ok(operator.delete(f"models/{page['data'][0]['alias']}"), 204)
     assert listed(operator, f"?sort={sort}&limit=500&page_token={page['next']}") == whole[3:]
     problem(operator.get("models?page_token=bm8"), 400, "page_token", "invalid_request")
+
+
+def test_a_list_is_narrowed_by_endpoint_by_what_models_can_and_by_price(operator: Api) -> None:
+    other = make_endpoint(name="two")
+    make_model("plain", facts={"tools": True, "vision": False})
+    seeing = make_model("seeing", endpoint=other, facts={"tools": True, "vision": True})
+    Price.objects.create(model=seeing, since=timezone.now().date() - timedelta(days=2), input_usd_per_mtok=0, output_usd_per_mtok=0)
+    make_model("unknown", endpoint=other)
+    assert listed(operator, "?endpoint=two") == ["seeing", "unknown"]
+    assert listed(operator, "?can=tools") == ["plain", "seeing"]
+    assert listed(operator, "?can=tools,vision") == ["seeing"]
+    assert listed(operator, "?free=1") == ["seeing"]
+    assert listed(operator, "?free=0&endpoint=none") == []
+    page = ok(operator.get("models?limit=1"))
+    assert (len(page["data"]), page["total"]) == (1, 3)
+    problem(operator.get("models?can=flight"), 400, "can", "invalid_request")
+    problem(operator.get("models?free=maybe"), 400, "free", "invalid_request")
+
+
+# ------------------------------------------------------------------ one model's story
+
+
+def test_a_models_days_are_all_there_with_what_is_known_of_each(operator: Api) -> None:
+    make_model("mercury")
+    now = timezone.now()
+    today = now.date()
+    make_attempt(started_at=now, latency_ms=100)
+    make_attempt(started_at=now, latency_ms=300, status="error", cost_pusd=None)
+    make_attempt(started_at=now - timedelta(days=2), cost_pusd=10**12)
+    make_attempt(started_at=now, model="venus")
+    judge("mercury", True)
+    judge("mercury", False, days=1)
+    for kind, ttft, rate in (("short", 80, 9.0), ("short", 120, 9.0), ("long", 500, 33.0)):
+        Probe.objects.create(
+            attempt=new_id("att"), model="mercury", endpoint="local", kind=kind, at=now, outcome="ok", status="ok", ttft_ms=ttft, tokens_per_s=rate
+        )
+    told = ok(operator.get("models/mercury/history?days=3"))
+    assert (told["model"], told["from"], told["to"]) == ("mercury", f"{today - timedelta(days=2)}", f"{today}")
+    first, second, third = told["days"]
+    assert (first["calls"], first["failed"], first["cost_usd"], first["useful"], first["not_useful"]) == (1, 0, "1", 0, 0)
+    assert (second["calls"], second["cost_usd"], second["latency_ms"], second["useful"], second["not_useful"], second["ttft_ms"]) == (0, "0", None, 0, 1, None)
+    assert (third["calls"], third["failed"], third["latency_ms"], third["unpriced_calls"], third["useful"]) == (2, 1, 200, 1, 1)
+    assert (third["ttft_ms"], third["tokens_per_s"]) == (100, 33)
+    assert len(ok(operator.get("models/mercury/history"))["days"]) == 90
+    for days in ("0", "401", "many", "-3", "١"):
+        problem(operator.get(f"models/mercury/history?days={days}"), 400, "days", "invalid_request")
+    problem(operator.get("models/nobody/history"), 404, code="not_found")
+
+
+def test_what_happened_to_a_model_is_listed_newest_first_in_pages(operator: Api) -> None:
+    model = make_model("mercury")
+    ok(operator.post("models/mercury/retire", {"reason": "it is gone"}))
+    ok(operator.post("models/mercury/restore", {"reason": "it came back"}))
+    now = timezone.now()
+    for n in range(3):
+        Probe.objects.create(
+            attempt=new_id("att"),
+            model="mercury",
+            endpoint="local",
+            kind="word",
+            at=now - timedelta(days=n + 1),
+            outcome="failed",
+            fault="server",
+            status="error",
+            message="503",
+        )
+    Alert.objects.create(kind="drift", subject="mercury", once="x", message="It answers otherwise.", at=now - timedelta(days=1))
+    Alert.objects.create(kind="budget", subject="mercury", once="y", message="No event of a model.", at=now)
+    Rest.objects.create(scope=f"endpoint:{model.endpoint.name}", until=now + timedelta(hours=1), reason="429", since=now - timedelta(days=9))
+    whole = ok(operator.get("models/mercury/evidence"))
+    assert [(e["kind"], e["what"]) for e in whole["data"]] == [
+        ("rest", "limit"), ("status", "restore"), ("status", "retire"), ("probe", "failed"), ("alert", "drift"), ("probe", "failed"), ("probe", "failed"),
+    ]  # fmt: skip
+    assert (whole["data"][2]["reason"], whole["data"][2]["by"], whole["next"]) == ("it is gone", "key operator", None)
+    assert whole["data"][0]["details"]["scope"] == "endpoint:local"
+    seen, query = [], "?limit=2"
+    while query:
+        page = ok(operator.get(f"models/mercury/evidence{query}"))
+        assert len(page["data"]) <= 2
+        seen += page["data"]
+        query = f"?limit=2&page_token={page['next']}" if page["next"] else ""
+    assert seen == whole["data"]
+    problem(operator.get("models/mercury/evidence?page_token=bm8"), 400, "page_token", "invalid_request")
+
+
+def test_an_alias_that_ends_as_a_story_does_is_that_model(operator: Api) -> None:
+    make_model("mercury")
+    make_model("mercury/history")
+    assert ok(operator.get("models/mercury%2Fhistory"))["alias"] == "mercury/history"
+    assert ok(operator.get("models/mercury%2Fhistory/history"))["model"] == "mercury/history"
+    problem(operator.get("models/history"), 404, code="not_found")
+
+
+def test_stories_need_the_right_to_read(api_of: Any) -> None:
+    make_model("mercury")
+    for path in ("history", "evidence"):
+        problem(api_of("ask").get(f"models/mercury/{path}"), 403, code="not_allowed")

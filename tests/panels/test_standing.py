@@ -114,7 +114,7 @@ def test_a_collection_shows_suggestions_and_how_independent_it_is(bench: None, o
     assert 1 < together["effective"] < 3
     [first, *_] = together["pairs"]
     assert (first["one"], first["other"], first["both_wrong"], first["shared"]["counted_yes"]) == ("mars", "venus", 12, 12)
-    [mercury] = [r for r in shown["record"] if r["model"] == "mercury"]
+    [mercury] = [r for r in shown["records"] if r["model"] == "mercury"]
     assert (mercury["judged"], mercury["useful"]["counted_yes"], mercury["useful"]["counted"]) == (40, 32, 40)
     assert members() == ["mercury", "venus", "mars"], "nothing happens by itself"
 
