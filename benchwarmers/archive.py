@@ -28,7 +28,7 @@ from benchwarmers.refusals import Refusal
 
 FORMAT = 1
 # Not in a backup: what belongs to one running server, what is a secret, what is a copy already.
-LEFT_OUT = frozenset({"operator.key", "server.json", "serve.lock", "migrate.lock", "backups", "secrets.keys", "version"})
+LEFT_OUT = frozenset({"operator.key", "server.json", "serve.lock", "migrate.lock", "backups", "secrets.keys", "version", "demo"})
 
 
 @dataclass(frozen=True, slots=True)

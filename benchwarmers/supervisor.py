@@ -1,4 +1,5 @@
-"""Keeps the web server and the queue running: starts them, restarts what dies, reloads on SIGHUP, ends all in order on SIGTERM.
+"""Keeps the web server and the queue running, and the demo model while it is switched on: starts them, restarts what dies, reloads on SIGHUP, ends all in
+order on SIGTERM.
 
 One thread and one loop. Each child leads a process session of its own, and its whole group has ended before another is started: django-q2's workers
 outlive a killed parent, and two queues would do the work twice.
@@ -31,7 +32,8 @@ REPEAT_S = 1.0
 class Child:
     """One kind of child process and its present instance.
 
-    Shape: `whole_group` is whether a stop is told to the group or to its leader alone; `keep` are descriptors it inherits.
+    Shape: `whole_group` is whether a stop is told to the group or to its leader alone; `keep` are descriptors it inherits; `switch` tells whether
+    it is wanted just now, None where it always is.
     Units: `grace_s` seconds from a stop until what is left is killed.
     """
 
@@ -42,6 +44,7 @@ class Child:
     grace_s: float
     whole_group: bool
     keep: tuple[int, ...] = ()
+    switch: Callable[[], bool] | None = None
     wanted: bool = True
     process: subprocess.Popen[bytes] | None = None
     died_at: float | None = None
@@ -110,8 +113,8 @@ class Hooks:
 class Supervisor:
     """Runs the children behind one door."""
 
-    def __init__(self, door: socket.socket, web: Child, queue: Child | None, hooks: Hooks) -> None:
-        self.door, self.web, self.queue, self.hooks = door, web, queue, hooks
+    def __init__(self, door: socket.socket, web: Child, queue: Child | None, hooks: Hooks, demo: Child | None = None) -> None:
+        self.door, self.web, self.queue, self.demo, self.hooks = door, web, queue, demo, hooks
         self.say = hooks.say
         self.address = doors.local_address(door)
         self.signals: list[int] = []
@@ -123,7 +126,7 @@ class Supervisor:
 
     @property
     def children(self) -> list[Child]:
-        return [self.web] if self.queue is None else [self.web, self.queue]
+        return [child for child in (self.web, self.queue, self.demo) if child is not None]
 
     def run(self) -> int:
         """Runs until told to stop. Shape: the exit code."""
@@ -141,10 +144,13 @@ class Supervisor:
             self.reap(now)
             self.obey(now)
             for child in self.children:
+                self.heed_switch(child, now)
                 self.tend(child, now)
-            if self.is_stopping and self.web.process is None and self.queue and self.queue.wanted:
-                self.queue.wanted = False
-                self.queue.end(now, self.queue.grace_s)
+            if self.is_stopping and self.web.process is None:
+                for child in self.children:
+                    if child.wanted:
+                        child.wanted = False
+                        child.end(now, child.grace_s)
             if self.is_stopping and all(c.process is None for c in self.children):
                 return 1 if self.failed else 0
             waiting: list[int | socket.socket] = [woken, *([self.knocking] if self.knocking else [])]
@@ -209,6 +215,16 @@ class Supervisor:
             self.queue.failures = 0
             self.queue.end(now, self.queue.grace_s)
 
+    def heed_switch(self, child: Child, now: float) -> None:
+        """Ends what was switched off; what was switched on is started as any other child."""
+        if child.switch is None or self.is_stopping:
+            return
+        was, child.wanted = child.wanted, child.switch()
+        if child.wanted and not was:
+            child.failures, child.start_at = 0, now
+        elif not child.wanted and child.is_running and child.kill_at is None:
+            child.end(now, child.grace_s)
+
     def tend(self, child: Child, now: float) -> None:
         """Moves one child on: starts it, notices its death, ends what it left."""
         if child.process is None:
@@ -229,6 +245,9 @@ class Supervisor:
     def mourn(self, child: Child, now: float) -> None:
         """Takes note of a death that nobody asked for."""
         assert child.process is not None
+        if not child.wanted:  # it ended by itself what was switched off
+            child.end(now, END_DEAD_GROUP_S)
+            return
         if child is self.web and not self.has_been_ready:
             self.say("The web server did not start; the lines above say why.")
             self.failed = True
@@ -325,3 +344,7 @@ def web_command(door: socket.socket, home: str, workers: int, graceful_timeout_s
 
 def queue_command(manage: str) -> list[str]:
     return [sys.executable, manage, "queue"]
+
+
+def demo_command(manage: str) -> list[str]:
+    return [sys.executable, manage, "demo"]

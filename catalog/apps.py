@@ -10,6 +10,7 @@ class CatalogConfig(AppConfig):
         from catalog import (
             checks,  # noqa: F401 -- registers itself
             discover,
+            nearby,
             reading,
             signin_rows,
             sources,
@@ -27,4 +28,5 @@ class CatalogConfig(AppConfig):
             discover.check_own_app,
             'Whether Discover shows models that a provider serves free only to its own app, by provider: {"opencode": "show"}. Hidden without it.',
         )
+        nearby.register_settings()
         signin_rows.register_settings()

@@ -8,11 +8,13 @@ from panels.api.alerts import Alerts, Seen
 from panels.api.budgets import Budget, Budgets
 from panels.api.candidates import Candidates
 from panels.api.collections import Collection, Collections
+from panels.api.demo import Demo
 from panels.api.discover import Discover
 from panels.api.endpoints import Endpoint, Endpoints
 from panels.api.keys import Key, Keys
 from panels.api.later import Unknown
 from panels.api.models import Model, Models
+from panels.api.nearby import Nearby, Providers
 from panels.api.onboard import Batch, BatchCancel, Onboard
 from panels.api.panels import Panel, Panels
 from panels.api.probes import Estimates, Probes
@@ -20,7 +22,8 @@ from panels.api.quotas import Quotas, Rests
 from panels.api.schedules import Schedule, ScheduleRun, Schedules
 from panels.api.schema import Schema
 from panels.api.settings import Setting, Settings
-from panels.api.signins import Providers, SignIn, SignIns
+from panels.api.signins import Providers as SignInProviders
+from panels.api.signins import SignIn, SignIns
 from panels.api.sources import Sources
 from panels.api.status import Status
 from panels.api.usage import Calls, Usage
@@ -42,7 +45,7 @@ urlpatterns: list[URLPattern] = [
     path("keys", Keys.as_view()),
     path("keys/<path:name>", Key.as_view()),
     path("signins", SignIns.as_view()),
-    path("signins/providers", Providers.as_view()),
+    path("signins/providers", SignInProviders.as_view()),
     path("signins/<str:signin>", SignIn.as_view()),
     path("budgets", Budgets.as_view()),
     path("budgets/<str:kind>/<path:name>", Budget.as_view()),
@@ -52,6 +55,9 @@ urlpatterns: list[URLPattern] = [
     path("rests", Rests.as_view()),
     path("sources", Sources.as_view()),
     path("candidates", Candidates.as_view()),
+    path("providers", Providers.as_view()),
+    path("nearby", Nearby.as_view()),
+    path("demo", Demo.as_view()),
     path("discover", Discover.as_view()),
     path("onboard", Onboard.as_view()),
     path("onboard/<str:batch>", Batch.as_view()),

@@ -15,8 +15,11 @@ from catalog.editing import UnknownEndpoint
 from panels.api import discover_shapes as found_shapes
 from panels.api import shapes
 from panels.api.discover import flag
-from panels.api.view import View, not_found
+from panels.api.view import View, not_found, text_of
 from panels.api.wording import to_json
+from wire.errors import CallerError
+
+MOST = 500
 
 
 class Candidates(View):
@@ -38,6 +41,18 @@ class Candidates(View):
             raise not_found("endpoint", endpoint) from None
         page = sliced(found, lambda one: (one.endpoint, one.served_name), limit, page_token)
         return Response({"data": [shown(one) for one in page.data], "next": page.next, "listings": [listing_shown(*one) for one in lists]})
+
+    @shapes.described(operation_id="add_candidates", request=found_shapes.CandidatesAdded, responses={201: found_shapes.Added})
+    def post(self, request: Request) -> Response:
+        """Adds models that an endpoint serves to the roster, with what its list and the catalogs tell; nothing is asked of them, and what is there stays."""
+        body = self.body(("endpoint", "served_names"))
+        endpoint, wanted = text_of(body, "endpoint"), body.get("served_names")
+        if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST:
+            raise CallerError("invalid_request", f"served_names must be a list of 1 to {MOST} names, as the endpoint knows its models.", field="served_names")
+        try:
+            return Response({"added": candidates.add(endpoint, wanted, self.actor)}, status=201)
+        except UnknownEndpoint:
+            raise not_found("endpoint", endpoint) from None
 
 
 def shown(one: Candidate) -> dict[str, Any]:

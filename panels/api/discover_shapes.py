@@ -148,3 +148,12 @@ class CandidatePage(s.Serializer[Any]):
     data = Candidate(many=True)  # type: ignore[assignment]
     next = s.CharField(allow_null=True)
     listings = Listing(many=True)
+
+
+class CandidatesAdded(s.Serializer[Any]):
+    endpoint = s.CharField()
+    served_names = s.ListField(child=s.CharField(), help_text="1 to 500 names as the endpoint knows them.")
+
+
+class Added(s.Serializer[Any]):
+    added = s.ListField(child=s.CharField(), help_text="The new aliases.")

@@ -1,4 +1,4 @@
-"""`manage.py serve`: the web server and the queue under one supervisor."""
+"""`manage.py serve`: the web server, the queue, and the demo model where it is switched on, under one supervisor."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from django.db.utils import DatabaseError
 
 from benchwarmers import doors, processes, rehearsal, serverfile, startup
 from benchwarmers.settings import child_environment, is_loopback
-from benchwarmers.supervisor import Child, Hooks, Supervisor, queue_command, web_command
+from benchwarmers.supervisor import Child, Hooks, Supervisor, demo_command, queue_command, web_command
 
 QUEUE_GRACE_S = 270.0  # a task's own limit is 240 s
+DEMO_GRACE_S = 10.0
 
 
 class Command(BaseCommand):
@@ -75,8 +76,13 @@ class Command(BaseCommand):
             whole_group=True,
             keep=(door.fileno(),),
         )
-        command = queue_command(str(settings.BASE_DIR / "manage.py"))
-        queue = None if only else Child("queue", command, environment, str(settings.BASE_DIR), grace_s=QUEUE_GRACE_S, whole_group=False)
+        queue = model = None
+        if not only:
+            from catalog import demo
+
+            manage, base = str(settings.BASE_DIR / "manage.py"), str(settings.BASE_DIR)
+            queue = Child("queue", queue_command(manage), environment, base, grace_s=QUEUE_GRACE_S, whole_group=False)
+            model = Child("demo model", demo_command(manage), environment, base, grace_s=DEMO_GRACE_S, whole_group=True, switch=demo.is_on, wanted=False)
         server = serverfile.RunningServer(url, os.getpid(), settings.VERSION)
 
         def ready() -> None:
@@ -88,7 +94,7 @@ class Command(BaseCommand):
 
         code = 1
         try:
-            code = Supervisor(door, web, queue, Hooks(self.say, ready, stopping, rehearsal.reason_against)).run()
+            code = Supervisor(door, web, queue, Hooks(self.say, ready, stopping, rehearsal.reason_against), model).run()
         finally:
             serverfile.remove(home, server.pid)
             os.close(held)
