@@ -1,0 +1,81 @@
+"""What a kind of task is: how its rows look, how a model is asked, and how the answer is graded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from suite.grading.outcomes import Grade
+
+
+class RowError(ValueError):
+    """A row that its kind cannot use. `pointer` leads to the value in the row, as a JSON pointer."""
+
+    def __init__(self, pointer: str, message: str) -> None:
+        super().__init__(message)
+        self.pointer = pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call that a model made. `arguments` is JSON text as it came."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a model said: its visible text, without what it thought, and its tool calls."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How a model is asked: chat messages as any chat API takes them, and tools in OpenAI's shape."""
+
+    messages: Sequence[Mapping[str, Any]]
+    tools: Sequence[Mapping[str, Any]] = ()
+    response_format: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a grader may be told besides the row. `decimal` is the sign before decimals where both readings of a number are possible: "." or ","."""
+
+    decimal: str = ""
+    ignore_case: bool = True
+    tolerance: float = 1e-9
+    threshold: float = 1.0
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Kind(Protocol):
+    name: str
+    needs_sandbox: bool
+    needs_judge: bool
+
+    def check(self, row_input: Any, expected: Any) -> None:
+        """Looks whether a row can be used. Errors: RowError."""
+        ...
+
+    def ask(self, row_input: Any) -> Question: ...
+
+    def grade(self, output: Output, row_input: Any, expected: Any, options: Options) -> Grade: ...
+
+    def oracle(self, row_input: Any, expected: Any) -> Output:
+        """Gives an answer that must be right: what admission tries first."""
+        ...
+
+
+def text_at(value: Any, name: str, pointer: str) -> str:
+    """Reads a text that must be there. Errors: RowError."""
+    if not isinstance(value, Mapping):
+        raise RowError(pointer, "must be an object.")
+    found = value.get(name)
+    if not isinstance(found, str) or not found.strip():
+        raise RowError(f"{pointer}/{name}", "must be a text that is not empty.")
+    return found

@@ -1,0 +1,51 @@
+"""A question whose answer is a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from suite.grading import answers, numbers
+from suite.grading.contract import Options, Output, Question, RowError, text_at
+from suite.grading.outcomes import Grade, right, undecided, unparsed
+
+
+class Math:
+    name = "math"
+    needs_sandbox = False
+    needs_judge = False
+
+    def check(self, row_input: Any, expected: Any) -> None:
+        text_at(row_input, "question", "/input")
+        value = expected.get("value") if isinstance(expected, dict) else None
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise RowError("/expected/value", "must be a number, or one as text.")
+        try:
+            numbers.read(str(value))
+        except ValueError as error:
+            raise RowError("/expected/value", str(error) or "is no number.") from None
+
+    def ask(self, row_input: Any) -> Question:
+        text = f"{row_input['question']}\n\nWork it out, then end with a line of the form\nANSWER: <the number>"
+        return Question([{"role": "user", "content": text}])
+
+    def grade(self, output: Output, row_input: Any, expected: Any, options: Options) -> Grade:
+        gold = numbers.read(str(expected["value"]), options.decimal)
+        said = answers.marked(output.text)
+        found = (numbers.in_text(said) if said else []) or numbers.in_text(output.text)
+        if not found:
+            return unparsed("No number stands in the answer.")
+        # What was marked may go on in words, its number comes first; unmarked text ends with it.
+        answer = found[0] if said and numbers.in_text(said) else found[-1]
+        try:
+            value = numbers.read(answer, options.decimal)
+        except numbers.Ambiguous as error:
+            return undecided("ambiguous_number", f"{error} Set the grader's `decimal` to say which sign comes before decimals.", answer)
+        except ValueError as error:
+            return unparsed(str(error), answer)
+        return right(numbers.equal(value, gold, options.tolerance), answer)
+
+    def oracle(self, row_input: Any, expected: Any) -> Output:
+        return Output(f"ANSWER: {expected['value']}")
+
+
+KIND = Math()
