@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import models, transaction
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from catalog import base_urls, limits, names, providers, quirks
+from catalog import base_urls, gone, limits, names, providers, quirks
 from catalog import facts as known_facts
 from catalog.shape import ShapeError
 
@@ -143,6 +143,13 @@ class Model(models.Model):
         before = Model.objects.filter(pk=self.pk).values_list("facts", flat=True).first() if self.pk else {}
         if self.facts != before:
             self.facts_at = timezone.now()
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Deletes it, and in the same transaction what other rooms know of it under its name."""
+        with transaction.atomic():
+            done = super().delete(*args, **kwargs)
+            gone.model_gone(self.alias)
+        return done
 
     def merged_facts(self) -> dict[str, known_facts.Fact]:
         """What is known of it, by hand over listed over catalogs, each with its source."""

@@ -16,10 +16,10 @@ PUSD_PER_USD_PER_MTOK = 10**6
 def cost_pusd(usage: Usage, price: Price | None) -> int | None:
     """Prices a call's tokens: the last tier that its input passes holds for all of them. None where a price that is needed is unknown, never 0.
 
-    Units: trillionths of a US dollar.
+    A call that used nothing, one that was refused for a limit for example, cost nothing whatever the prices are. Units: trillionths of a US dollar.
     """
     if price is None:
-        return None
+        return None if any((usage.input, usage.output, usage.cache_read, usage.cache_write)) else 0
     at: Price | Tier = price
     for tier in price.tiers:
         if usage.input <= tier.above_tokens:

@@ -25,11 +25,14 @@ def price(*usd: str | None) -> Price:
         (Usage(), price("3", "15"), "0"),
         (Usage(input=1_000_000_000), price("1000", None), "1000000"),
         (Usage(input=10, output=5), price("0", "0"), "0"),
+        # A call that used nothing, refused for a limit for example: no price is needed.
+        (Usage(), None, "0"),
+        (Usage(), price(None, None), "0"),
         # More cached than there was input at all: some providers count so. What is cached is paid for, nothing is negative.
         (Usage(input=100, cache_read=500), price("3", "15", "0.3"), "0.00015"),
     ],
 )
-def test_a_call_costs_exactly_what_its_tokens_cost(usage: Usage, at: Price, cost: str) -> None:
+def test_a_call_costs_exactly_what_its_tokens_cost(usage: Usage, at: Price | None, cost: str) -> None:
     assert usd_text(cost_pusd(usage, at)) == cost
 
 
@@ -37,7 +40,6 @@ def test_a_call_costs_exactly_what_its_tokens_cost(usage: Usage, at: Price, cost
     ("usage", "at"),
     [
         (Usage(input=1), None),
-        (Usage(), None),
         (Usage(input=1), price(None, "1")),
         (Usage(input=1, output=1), price("1", None)),
         (Usage(input=5, cache_read=5), price(None, "1")),
