@@ -1,1 +1,381 @@
-"""Nothing is stored here yet."""
+"""What the suite keeps. What models and people wrote is JSON in ASCII, so that a NUL or half a surrogate pair is kept as it came on every database.
+
+Benchmark ─ Subset ─ Version        what is asked: rows belong to a subset from the version on that brought them
+                 └── Row
+Impl                                how it is asked and graded, addressed by its content
+Run ─ Task ─ Sample                 one subject through one version: a task is a row of it, a sample one trial of a task
+  ├── Event                         what happened, numbered without a gap
+  └── Artifact ─ Blob
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import CheckConstraint, Q, UniqueConstraint
+
+
+class Benchmark(models.Model):
+    """One thing that is measured, such as reviewing code. Written by authors through the API; who sees it follows from its runs."""
+
+    id = models.CharField(max_length=40, primary_key=True)  # bm_…
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    category = models.CharField(max_length=80, blank=True)
+    tags = models.JSONField(default=list)
+    parents = models.JSONField(default=list, help_text="Ids of benchmarks that its tasks were taken from.")
+    owner = models.CharField(max_length=200, db_index=True, help_text="Who may change it: a user's name, or a key's owner.")
+    team = models.CharField(max_length=200, blank=True)
+    admission = models.JSONField(null=True, blank=True, help_text="What the checks before publishing said, and of which version.")
+    built_in = models.CharField(max_length=80, blank=True, help_text="Which pack brought it; empty for one that somebody made here.")
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["name"])]
+
+
+class Subset(models.Model):
+    """A named set of tasks of a benchmark. Its id stays; what a run is pinned to is a version of it."""
+
+    id = models.CharField(max_length=40, primary_key=True)  # sub_…
+    benchmark = models.ForeignKey(Benchmark, models.CASCADE, related_name="subsets")
+    slug = models.CharField(max_length=120)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    rolling = models.BooleanField(default=False, help_text="Whether tasks may be added. Frozen once, it stays so.")
+    grader = models.JSONField(null=True, blank=True, help_text='How answers are graded, for example {"kind": "math"}. Empty: it needs an impl to be run.')
+    recipe = models.JSONField(default=dict, help_text='How it is run, for example {"trials": 3, "run_timeout": 900}.')
+    recipe_changed_at = models.DateTimeField(null=True, blank=True)
+    version = models.PositiveIntegerField(default=0, help_text="The newest version; 0 while it has no tasks.")
+    retired_at = models.DateTimeField(null=True, blank=True)
+    replaced_by = models.CharField(max_length=40, blank=True)
+    retired_because = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["benchmark", "slug"], condition=Q(deleted_at=None), name="suite_subset_slug_once")]
+        indexes = [models.Index(fields=["slug"])]
+
+
+class Version(models.Model):
+    """One immutable state of a subset: all rows that came up to it. Written with the rows."""
+
+    subset = models.ForeignKey(Subset, models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    digest = models.CharField(max_length=64, help_text="SHA-256 over its rows in canonical JSON (RFC 8785), by task id.")
+    rows = models.PositiveIntegerField()
+    note = models.CharField(max_length=500, blank=True)
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["subset", "number"], name="suite_version_once")]
+
+
+class Row(models.Model):
+    """One task of a subset, as its author wrote it. Never changed."""
+
+    subset = models.ForeignKey(Subset, models.CASCADE, related_name="rows")
+    position = models.PositiveIntegerField(help_text="Its place, from 0; the order in which rows came.")
+    task_id = models.CharField(max_length=255)
+    since = models.PositiveIntegerField(help_text="The version that brought it.")
+    kind = models.CharField(max_length=40, blank=True)
+    cluster = models.CharField(max_length=255, blank=True, help_text="What it has in common with others, such as its repository: they err together.")
+    digest = models.CharField(max_length=64)
+    body = models.TextField(help_text='{"input", "expected", "source"} as JSON in ASCII.')
+
+    class Meta:
+        constraints = [
+            UniqueConstraint(fields=["subset", "task_id"], name="suite_row_task_once"),
+            UniqueConstraint(fields=["subset", "position"], name="suite_row_position_once"),
+        ]
+
+
+class Impl(models.Model):
+    """How a task is asked and graded: a built-in grader with its options, or code. Its id is made of its content, so the same bytes are the same impl."""
+
+    id = models.CharField(max_length=40, primary_key=True)  # imp_…
+    digest = models.CharField(max_length=64, unique=True)
+    language = models.CharField(max_length=20, help_text="python, or builtin for a grader of the server's own.")
+    code = models.TextField(blank=True)
+    grader = models.JSONField(null=True, blank=True)
+    dependencies = models.JSONField(default=dict, help_text="What the sandbox offers, by version: part of its content.")
+    label = models.CharField(max_length=200, blank=True)
+    description = models.TextField(blank=True)
+    benchmark = models.ForeignKey(Benchmark, models.SET_NULL, null=True, blank=True, related_name="impls")
+    subset = models.ForeignKey(Subset, models.SET_NULL, null=True, blank=True, related_name="impls")
+    from_run = models.CharField(max_length=40, blank=True)
+    is_hidden = models.BooleanField(default=False, help_text="Whether its code is for its owner alone.")
+    owner = models.CharField(max_length=200, db_index=True)
+    team = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+
+class Run(models.Model):
+    """One subject through the tasks of one version. Written by launches and by whoever works on it; once it has ended it only gains what is said of it."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        HALTING = "halting"
+        OK = "ok"
+        FAILED = "failed"
+        HALTED = "halted"
+        DELETED = "deleted"
+
+    class Visibility(models.TextChoices):
+        PRIVATE = "private"
+        TEAM = "team"
+        PUBLIC = "public"
+
+    id = models.CharField(max_length=40, primary_key=True)  # run_…
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    mode = models.CharField(max_length=10, help_text="pinned, replay, fork or rescore.")
+    launch = models.JSONField(help_text="The launch as it was asked for.")
+    benchmark = models.ForeignKey(Benchmark, models.PROTECT, related_name="runs")
+    subset = models.ForeignKey(Subset, models.PROTECT, related_name="runs")
+    version = models.PositiveIntegerField(help_text="The subset's version that it is pinned to.")
+    impl = models.ForeignKey(Impl, models.PROTECT, related_name="runs")
+    requested_impl = models.CharField(max_length=80, blank=True)
+    subject = models.CharField(max_length=300, help_text="Whom it tests, as one asks for it: an alias, served name@endpoint, or bench/<collection>[:mode].")
+    sut = models.JSONField(help_text='{"kind": "model" | "served" | "collection", "model", "provider", "mode", "params"}')
+    driver = models.CharField(max_length=300, blank=True)
+    harness = models.CharField(max_length=20, default="benchwright")
+    backend = models.CharField(max_length=80)
+    source = models.CharField(max_length=12, default="manual", help_text="manual, ci, onboarding or scheduled.")
+    limits = models.JSONField(default=dict)
+    trials = models.PositiveIntegerField(default=1)
+    metadata = models.JSONField(default=dict)
+    tags = models.JSONField(default=list)
+    hints = models.JSONField(null=True, blank=True)
+    selection = models.JSONField(help_text='Which rows: {"strategy", "n", "seed", "digest"}, and "positions" where not all.')
+    scope = models.CharField(max_length=10, default="full", help_text="full, limited, failed or ids. Only full ones are ranked.")
+    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")
+    sweep = models.CharField(max_length=40, blank=True, db_index=True)
+    phases = models.JSONField(default=list)
+    fingerprint = models.CharField(max_length=64, blank=True)
+    seed = models.BigIntegerField(default=0)
+    visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.PRIVATE)
+    review_resolution = models.CharField(max_length=40, blank=True)
+    error = models.TextField(blank=True)
+    halt_reason = models.CharField(max_length=120, blank=True)
+    halt_note = models.CharField(max_length=500, blank=True)
+    owner = models.CharField(max_length=200, help_text="Who launched it; whose budget it counts against.")
+    team = models.CharField(max_length=200, blank=True)
+    key_id = models.BigIntegerField(null=True, blank=True)
+    priority = models.PositiveIntegerField(default=50)
+
+    total = models.PositiveIntegerField(default=0, help_text="Tasks that were selected.")
+    done = models.PositiveIntegerField(default=0)
+    cost_pusd = models.BigIntegerField(default=0, help_text="Millionths of a millionth of a dollar, as in the ledger.")
+    has_unpriced = models.BooleanField(default=False)
+    reserved_pusd = models.BigIntegerField(default=0)
+    last_seq = models.PositiveIntegerField(default=0)
+    scoring = models.PositiveIntegerField(default=1, help_text="The newest scoring of its tasks; rescoring adds one.")
+    etag = models.PositiveIntegerField(default=1)
+
+    worker = models.CharField(max_length=120, blank=True)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    interruptions = models.PositiveIntegerField(default=0, help_text="Times its process died since a task last ended.")
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["created_at", "id"]),
+            models.Index(fields=["status", "priority", "created_at"]),
+            models.Index(fields=["subset", "version", "impl"]),
+            models.Index(fields=["owner", "created_at"]),
+            models.Index(fields=["subject", "finished_at"]),
+        ]
+        constraints = [CheckConstraint(condition=Q(trials__gte=1), name="suite_run_has_trials")]
+
+
+class Metadatum(models.Model):
+    """One value of a run's metadata, so that runs are found by it. Written with the run."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="metadata_rows")
+    name = models.CharField(max_length=80)
+    value = models.CharField(max_length=300)
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["run", "name"], name="suite_metadatum_once")]
+        indexes = [models.Index(fields=["name", "value"])]
+
+
+class Task(models.Model):
+    """What a run's task came to, in one scoring. Written with its last trial's sample, in one transaction; a rescoring adds a row."""
+
+    id = models.CharField(max_length=40, primary_key=True)  # tsk_…
+    run = models.ForeignKey(Run, models.CASCADE, related_name="tasks")
+    scoring = models.PositiveIntegerField(default=1)
+    position = models.PositiveIntegerField()
+    task_id = models.CharField(max_length=255)
+    kind = models.CharField(max_length=40, blank=True)
+    cluster = models.CharField(max_length=255, blank=True)
+    outcome = models.CharField(max_length=16)
+    score = models.FloatField(null=True, blank=True, help_text="The mean of its scored trials; empty where none was scored.")
+    passed = models.BooleanField(null=True, blank=True, help_text="Empty where nothing was scored.")
+    trials = models.PositiveIntegerField(default=1)
+    trials_passed = models.PositiveIntegerField(default=0)
+    trials_scored = models.PositiveIntegerField(default=0)
+    reason = models.CharField(max_length=60, blank=True)
+    preview = models.CharField(max_length=600, blank=True)
+    preview_cut = models.BooleanField(default=False)
+    duration_ms = models.PositiveIntegerField(default=0)
+    cost_pusd = models.BigIntegerField(null=True, blank=True)
+    input_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["run", "scoring", "position"], name="suite_task_once")]
+        indexes = [models.Index(fields=["run", "scoring", "passed", "position"]), models.Index(fields=["run", "scoring", "outcome"])]
+
+
+class Sample(models.Model):
+    """One trial of a task that has ended: what was asked of whom, what came, and how it was graded. Never deleted by another try.
+
+    What an attempt spent stands in the ledger under its call; a try that came too late is kept with `superseded`.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="samples")
+    position = models.PositiveIntegerField()
+    trial = models.PositiveIntegerField()
+    superseded = models.PositiveIntegerField(default=0, help_text="0 for the one that counts, else a number of its own.")
+    attempts = models.PositiveIntegerField(default=1)
+    calls = models.JSONField(default=list, help_text="Ids of its calls in the ledger.")
+    panel = models.CharField(max_length=40, blank=True)
+    outcome = models.CharField(max_length=16)
+    score = models.FloatField(null=True, blank=True)
+    reason = models.CharField(max_length=60, blank=True)
+    finish_reason = models.CharField(max_length=40, blank=True)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField()
+    duration_ms = models.PositiveIntegerField(default=0, help_text="Working time: without what it waited for limits.")
+    cost_pusd = models.BigIntegerField(null=True, blank=True)
+    input_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+    reasoning_tokens = models.BigIntegerField(default=0)
+    payload = models.BinaryField(help_text="zlib of JSON: what was asked, the output, the grade, the scorer's own words.")
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["run", "position", "trial", "superseded"], name="suite_sample_once")]
+
+
+class Event(models.Model):
+    """One thing that happened in a run. Numbered in the transaction that made it happen, so that numbers have no gap."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="events")
+    seq = models.PositiveIntegerField()
+    type = models.CharField(max_length=40)
+    data = models.JSONField(default=dict)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["run", "seq"], name="suite_event_seq_once")]
+
+
+class Blob(models.Model):
+    """Bytes by their digest, compressed."""
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    size = models.PositiveBigIntegerField()
+    content = models.BinaryField()
+    created_at = models.DateTimeField()
+
+
+class Artifact(models.Model):
+    """A file of a run."""
+
+    id = models.CharField(max_length=40, primary_key=True)  # art_…
+    run = models.ForeignKey(Run, models.CASCADE, related_name="artifacts")
+    type = models.CharField(max_length=20, help_text="task_impl, dataset, report, log, transcript or recipe.")
+    name = models.CharField(max_length=200)
+    version = models.PositiveIntegerField(default=1)
+    media_type = models.CharField(max_length=100)
+    blob = models.ForeignKey(Blob, models.PROTECT)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["run", "type", "name", "version"], name="suite_artifact_once")]
+
+
+class Sweep(models.Model):
+    """Many subjects through one thing. Written by `POST /v1/sweeps`; its runs carry its id."""
+
+    id = models.CharField(max_length=40, primary_key=True)  # swp_…
+    anchor = models.CharField(max_length=40, blank=True)
+    launch = models.JSONField()
+    owner = models.CharField(max_length=200)
+    team = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+
+
+class Idempotency(models.Model):
+    """What was answered to a request that names a key, so that its repetition does nothing twice. Kept a day."""
+
+    scope = models.CharField(max_length=200, help_text="Who asked, and for which path.")
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64)
+    status = models.PositiveIntegerField(default=0, help_text="0 while it is being answered.")
+    body = models.TextField(blank=True)
+    worker = models.CharField(max_length=120, blank=True)
+    created_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["scope", "key"], name="suite_idempotency_once")]
+
+
+class Backend(models.Model):
+    """Where scorers and model code run. Written by an admin."""
+
+    name = models.CharField(max_length=80, primary_key=True)
+    kind = models.CharField(max_length=20, default="local-bwrap")
+    settings = models.JSONField(default=dict, blank=True, help_text='For example {"memory_mb": 1024, "processes": 64}.')
+    is_default = models.BooleanField(default=False)
+    created_at = models.DateTimeField()
+
+
+class Grant(models.Model):
+    """Money that a team may spend, or a correction. Written by admins and by allowances; never changed."""
+
+    id = models.CharField(max_length=40, primary_key=True)  # top_…
+    team = models.CharField(max_length=200, blank=True)
+    kind = models.CharField(max_length=20, default="grant", help_text="grant, adjustment or refund.")
+    amount_usd = models.DecimalField(max_digits=20, decimal_places=10)
+    note = models.CharField(max_length=300, blank=True)
+    reference = models.CharField(max_length=80, blank=True, unique=True, null=True)
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_index=True)
+
+
+class TeamSetting(models.Model):
+    """One setting of a team, from the server's list. Written by `PUT /v1/settings/<key>`."""
+
+    team = models.CharField(max_length=200, blank=True)
+    name = models.CharField(max_length=80)
+    value = models.JSONField()
+    changed_by = models.CharField(max_length=200)
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["team", "name"], name="suite_setting_once")]
+
+
+class SelfCheck(models.Model):
+    """How often the comparison called equals different, on one pair of runs. Written by the weekly self-check."""
+
+    first = models.CharField(max_length=40)
+    second = models.CharField(max_length=40)
+    trials = models.PositiveIntegerField()
+    alarms = models.PositiveIntegerField()
+    alpha = models.FloatField()
+    is_sound = models.BooleanField()
+    created_at = models.DateTimeField(db_index=True)
