@@ -36,6 +36,7 @@ export function render(element, text) {
     smaller.append(...heading.childNodes);
     heading.replaceWith(smaller);
   }
+  for (const block of part.querySelectorAll("p, li, ul, ol, h4, h5, h6, blockquote, table, th, td")) block.dir = "auto"; // each in the direction of its own script
   for (const wide of part.querySelectorAll("pre, table")) { wide.tabIndex = 0; }
   element.replaceChildren(part);
 }
