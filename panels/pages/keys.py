@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -14,6 +12,7 @@ from django.urls import path
 
 from panels import connecting
 from panels.pages import door
+from panels.pages.clock import zone
 from panels.pages.connect import address_of
 from panels.pages.door import Refused
 from panels.pages.forms import number, texts, wrong
@@ -142,7 +141,7 @@ def end_of(said: str) -> str | None:
     if not said.strip():
         return None
     try:
-        return datetime.combine(date.fromisoformat(said) + timedelta(days=1), time(), ZoneInfo(settings.BENCH_TIME_ZONE)).isoformat()
+        return datetime.combine(date.fromisoformat(said) + timedelta(days=1), time(), zone()).isoformat()
     except (ValueError, OverflowError):
         return said
 
@@ -151,7 +150,7 @@ def day_of(moment: str | None) -> str:
     """The last day that is covered."""
     if not moment:
         return ""
-    return f"{(datetime.fromisoformat(moment).astimezone(ZoneInfo(settings.BENCH_TIME_ZONE)) - timedelta(microseconds=1)).date()}"
+    return f"{(datetime.fromisoformat(moment).astimezone(zone()) - timedelta(microseconds=1)).date()}"
 
 
 urlpatterns = [path("keys", keys, name="keys"), path("keys/new", new, name="key_new"), path("keys/edit", edit, name="key_edit")]
