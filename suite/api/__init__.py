@@ -1,0 +1,1 @@
+"""The suite's paths below /v1: the Benchwright API."""

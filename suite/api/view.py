@@ -1,0 +1,163 @@
+"""What every view of the suite's API shares: scopes with names, strict bodies and filters, conditional changes, repeated requests, pages."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from access.auth import MissingKey
+from access.caller import Caller
+from access.pages import LIMIT_MAX, Page, keyset
+from panels.api.view import View as BenchView
+from suite.api.problems import Problem, Unprocessable, Wrong, wrong
+from wire.errors import CallerError
+
+LIMIT = 50
+
+
+class Scoped(BasePermission):
+    """Asks for the scope that the view names for this method, in `scopes`. Errors: MissingKey; 403 that names the missing scope and those granted."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        caller = request.user
+        if not isinstance(caller, Caller):
+            raise MissingKey
+        method = "GET" if request.method == "HEAD" else str(request.method)
+        wanted: tuple[str, ...] = view.scopes.get(method, ("admin",))
+        if wanted and not any(caller.may(scope) for scope in wanted):
+            if caller.kind == "loopback":
+                raise MissingKey
+            raise Problem(403, "not_allowed", f"This needs the scope {' or '.join(wanted)}.", required_scope=wanted[0], granted=sorted(caller.scopes))
+        return True
+
+
+class View(BenchView):
+    permission_classes = [Scoped]
+    filters: tuple[str, ...] = ()
+    expandable: tuple[str, ...] = ()
+
+    def body(self, fields: tuple[str, ...] | None = None) -> dict[str, Any]:
+        """Gives the body's object. Errors: Unprocessable naming every field that is none."""
+        data = self.request.data
+        if not isinstance(data, dict):
+            raise Problem(400, "invalid_request", "The body must be a JSON object.")
+        if fields is not None and (unknown := [name for name in data if name not in fields]):
+            raise Unprocessable(
+                "unknown_field",
+                f"There is no field {', '.join(name[:60] for name in unknown[:10])} here. There are: {', '.join(fields)}.",
+                [Wrong(f"/{pointer_part(name)}", "unknown_field", "There is no such field.") for name in unknown[:50]],
+            )
+        return dict(data)
+
+    def page_wanted(self) -> tuple[int, str]:
+        """Reads ?limit= and ?page_token=; a huge limit is the largest there is. Errors: Problem 400."""
+        asked = self.request.query_params.get("limit", "")
+        if asked and not (asked.isascii() and asked.isdigit() and len(asked) <= 9 and int(asked) >= 1):
+            raise Problem(400, "invalid_request", "limit must be a whole number from 1 on.", [Wrong("", "invalid", "limit")])
+        return min(int(asked or LIMIT), LIMIT_MAX), self.request.query_params.get("page_token", "")
+
+    def filters_wanted(self) -> dict[str, list[str]]:
+        """Reads ?filter[name]=…, or ?name=… for short. Errors: Unprocessable for one that is none: it would look as if nothing matched."""
+        found: dict[str, list[str]] = {}
+        for name, values in self.request.query_params.lists():
+            inner = name[7:-1] if name.startswith("filter[") and name.endswith("]") else name
+            if inner in ("limit", "page_token", "sort", "expand", "fields", "wait", "key", "format", "q", "name"):
+                continue
+            if inner not in self.filters and not (inner.startswith("metadata.") and "metadata" in self.filters):
+                raise Unprocessable("unknown_filter", f"There is no filter {inner[:60]}. There are: {', '.join(self.filters) or 'none'}.")
+            found.setdefault(inner, []).extend(values)
+        return found
+
+    def chosen(self, name: str, allowed: Iterable[str]) -> tuple[str, ...]:
+        """Reads ?expand= or ?fields=: names with commas between. Errors: Unprocessable."""
+        asked = tuple(part.strip() for value in self.request.query_params.getlist(name) for part in value.split(",") if part.strip())
+        if unknown := [part for part in asked if part not in tuple(allowed)]:
+            raise Unprocessable(f"unknown_{name}", f"{name} knows no {', '.join(unknown)[:100]}. There are: {', '.join(allowed)}.")
+        return asked
+
+    def keyset_page(self, rows: QuerySet[Any], fields: tuple[str, ...], newest_first: bool = True, bound_to: str = "") -> Page[Any]:
+        """Reads one page by where the last one ended. A token belongs to the list and filters that it came from. Errors: Problem 400."""
+        limit, token = self.page_wanted()
+        mark = hashlib.sha256(f"{self.request.path}?{bound_to}".encode()).hexdigest()[:12]
+        if token:
+            own, _, token = token.partition(".")
+            if own != mark or not token:
+                raise Problem(400, "invalid_page_token", "page_token is none of this list. Take it from the `next` of the page before, with the same filters.")
+        try:
+            page = keyset(rows, fields, limit, token, newest_first)
+        except CallerError:
+            raise Problem(400, "invalid_page_token", "page_token is none of this list. Take it from the `next` of the page before.") from None
+        return Page(page.data, f"{mark}.{page.next}" if page.next else None)
+
+    def matched(self, etag: int, *, required: bool = False) -> None:
+        """Holds a change to the state that its caller saw. Errors: Problem 412, or 428 where it must be said and is not."""
+        given = self.request.headers.get("If-Match", "")
+        if not given and required:
+            raise Problem(428, "if_match_required", "Say in If-Match which state you have seen: its ETag.")
+        if given and given.strip() != "*" and f'"{etag}"' not in [part.strip().removeprefix("W/") for part in given.split(",")]:
+            raise Problem(412, "etag_mismatch", "It has changed since you read it. Read it again, then decide.")
+
+    def handle_exception(self, exc: Exception) -> Response:
+        response = super().handle_exception(exc)
+        body = response.data
+        if isinstance(body, dict) and response.status_code >= 400:
+            body.setdefault("instance", self.request.path)
+            body["request_id"] = getattr(self.request._request, "request_id", "")
+            if isinstance(exc, Problem):
+                if exc.errors:
+                    body["errors"] = [{"pointer": e.pointer, "code": e.code, "message": e.message} for e in exc.errors]
+                body.update(exc.more)
+        return response
+
+
+def pointer_part(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def text(body: Mapping[str, Any], name: str, *, most: int, required: bool = False, default: str = "") -> str:
+    """Reads a text. Errors: Unprocessable."""
+    value = body.get(name)
+    if value is None and not required:
+        return default
+    if not isinstance(value, str) or (required and not value.strip()):
+        raise wrong(f"/{name}", "must be a text that is not empty." if required else "must be a text.")
+    if len(value) > most:
+        raise wrong(f"/{name}", f"is longer than {most} characters.", "too_long")
+    return value
+
+
+def flag(body: Mapping[str, Any], name: str, default: bool = False) -> bool:
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise wrong(f"/{name}", "must be true or false.")
+    return value
+
+
+def labels(body: Mapping[str, Any], name: str, *, most: int = 50, longest: int = 80) -> list[str]:
+    """Reads a list of short texts, each once. Errors: Unprocessable."""
+    value = body.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > most:
+        raise wrong(f"/{name}", f"must be a list of at most {most} texts.")
+    for i, item in enumerate(value):
+        if not isinstance(item, str) or not item.strip() or len(item) > longest:
+            raise wrong(f"/{name}/{i}", f"must be a text of at most {longest} characters.")
+    return list(dict.fromkeys(value))
+
+
+def whole(body: Mapping[str, Any], name: str, *, least: int, most: int, default: int) -> int:
+    value = body.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise wrong(f"/{name}", f"must be a whole number from {least} to {most}.")
+    return value
