@@ -11,7 +11,7 @@ from django.db.models import Count
 
 from access.pages import Page, keyset
 from catalog import endpoint_keys, facts, prices
-from catalog.models import Endpoint, Model
+from catalog.models import Endpoint, Model, Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +126,12 @@ def models_of(ids: Sequence[int]) -> list[ModelView]:
 def model(alias: str) -> ModelView | None:
     row = Model.objects.select_related("endpoint").prefetch_related("prices").filter(alias=alias).first()
     return None if row is None else model_view(row, prices.today())
+
+
+def prices_of(alias: str) -> list[dict[str, Any]]:
+    """Tells what a model cost from each day on, newest first, over all sources. One query.
+
+    Shape: `since` and the prices by fact name as decimal text, None where unknown.
+    """
+    days = prices.timeline(Price.objects.filter(model__alias=alias))
+    return [{"since": day.since, **{name: prices.text(getattr(day, field)) for name, field in prices.COLUMNS.items()}} for day in days]

@@ -10,18 +10,23 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panels import collections, editing, figures, standing
+from panels import collections, editing, figures, recent, standing
 from panels.api import shapes
 from panels.api.view import View, answer, listed, not_found
 from panels.api.wording import to_json
 from panels.figures import Found
+from panels.recent import Recent
 
 
-def with_record(collection: collections.Collection, found: Mapping[str, Found] | None = None) -> dict[str, Any]:
-    """A collection with what verdicts say of all answers in it together."""
-    found = figures.of_collections(timezone.now(), collection.name) if found is None else found
+def with_record(collection: collections.Collection, found: Mapping[str, Found], lately: Mapping[str, Recent]) -> dict[str, Any]:
+    """A collection with what verdicts say of all answers in it together, and what its panels came to lately."""
     said: dict[str, Any] = to_json(collection)
-    return {**said, "record": to_json(found.get(collection.name, figures.NOTHING_FOUND))}
+    return {**said, "record": to_json(found.get(collection.name, figures.NOTHING_FOUND)), "recent": to_json(lately[collection.name])}
+
+
+def with_own_record(collection: collections.Collection) -> dict[str, Any]:
+    now = timezone.now()
+    return with_record(collection, figures.of_collections(now, collection.name), recent.of_collections([collection.name], now))
 
 
 class CollectionPaths(View):
@@ -38,13 +43,14 @@ class Collections(CollectionPaths):
     def get(self, request: Request) -> Response:
         """Lists collections by name. Who may ask and not read sees those that may be asked."""
         may_see = None if self.caller.may("read") else self.caller.may_ask_collection
-        found = figures.of_collections(timezone.now())
-        return listed(editing.page(*self.page_wanted(), may_see).mapped(lambda one: with_record(one, found)))
+        page, now = editing.page(*self.page_wanted(), may_see), timezone.now()
+        found, lately = figures.of_collections(now), recent.of_collections([one.name for one in page.data], now)
+        return listed(page.mapped(lambda one: with_record(one, found, lately)))
 
     @shapes.described(operation_id="add_collection", request=shapes.CollectionAsked, responses={201: shapes.Collection})
     def post(self, request: Request) -> Response:
         """Adds a collection."""
-        return answer(with_record(editing.make(self.body(editing.FIELDS), self.actor)), status=201)
+        return answer(with_own_record(editing.make(self.body(editing.FIELDS), self.actor)), status=201)
 
 
 class Collection(CollectionPaths):
@@ -58,12 +64,12 @@ class Collection(CollectionPaths):
         collection, now = editing.found(name), timezone.now()
         stands = standing.standing(collection, now)
         said = {field.name: getattr(stands, field.name) for field in fields(stands)}
-        return answer({**with_record(collection), "records": said.pop("record"), **said})
+        return answer({**with_own_record(collection), "records": said.pop("record"), **said})
 
     @shapes.described(operation_id="change_collection", request=shapes.CollectionAsked, responses=shapes.Collection)
     def patch(self, request: Request, name: str) -> Response:
         """Changes what is given; a list of members or mergers is replaced whole."""
-        return answer(with_record(editing.change(name, self.body(editing.FIELDS), self.actor)))
+        return answer(with_own_record(editing.change(name, self.body(editing.FIELDS), self.actor)))
 
     @shapes.described(operation_id="delete_collection", request=None, responses={204: None})
     def delete(self, request: Request, name: str) -> Response:

@@ -49,7 +49,15 @@ class ModelPage(s.Serializer[Any]):
     total = s.IntegerField(help_text="How many fit, on all pages.")
 
 
+class DatedPrice(Price):
+    since = s.DateField(help_text="The first day of UTC on which it holds.")
+    cache_read_usd_per_mtok = usd()
+    cache_write_usd_per_mtok = usd()
+    reasoning_usd_per_mtok = usd()
+
+
 class ModelWithRecord(Model):
+    prices = DatedPrice(many=True, help_text="By date, newest first, over all sources.")
     records = shapes.Record(many=True, help_text="By collection.")
 
 

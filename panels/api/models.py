@@ -115,7 +115,7 @@ class Model(ModelPaths):
         """Shows a model, and what verdicts say of it in each collection."""
         if (story := self.story(alias)) is not None:
             return story
-        return answer({**self.found(alias), "records": records.records_of_model(alias, timezone.now())})
+        return answer({**self.found(alias), "records": records.records_of_model(alias, timezone.now()), "prices": listing.prices_of(alias)})
 
     def story(self, alias: str) -> Response | None:
         """What follows an alias as `/history` or `/evidence`. An alias that ends in one is that model."""

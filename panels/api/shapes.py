@@ -322,7 +322,18 @@ class Found(s.Serializer[Any]):
     confidently_wrong = Wrongness(allow_null=True)
 
 
+class Recent(s.Serializer[Any]):
+    """Of panels and merged panels."""
+
+    days = s.IntegerField()
+    panels = s.IntegerField(help_text="How many were asked in so many days.")
+    of = s.IntegerField(help_text="Of how many of its newest panels the means are, at most 20; in a list, of those among the newest 400 of all.")
+    cost_usd = usd("A panel's mean, of those whose calls all had a price.")
+    seconds = s.FloatField(allow_null=True, help_text="A panel's mean.")
+
+
 class Collection(CollectionAsked):
+    recent = Recent()
     record = Found(help_text="Of all answers in it together.")
 
 
