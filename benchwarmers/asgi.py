@@ -127,6 +127,10 @@ def meta_of(scope: Scope) -> dict[str, Any]:
     return meta
 
 
+async def unheard(message: Any) -> None:
+    """Takes what is said to a caller who has left."""
+
+
 class Outgoing:
     """The way back to one caller."""
 
@@ -152,6 +156,9 @@ class Outgoing:
 
     async def end(self) -> None:
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def leave(self) -> None:
+        self.send = unheard
 
     async def whole(self, status: int, headers: Sequence[tuple[str, str]], body: Any, content_type: str = "application/json") -> None:
         """A reply in one piece, its length told."""

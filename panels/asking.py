@@ -29,6 +29,7 @@ class Question:
     target: Target
     seats: tuple[str, ...] | None
     besides: tuple[str, ...]
+    detached: bool = False
 
 
 async def question(gateway: Gateway, snapshot: Snapshot, caller: Caller, inbound: Inbound, body: bytes) -> Question:
@@ -47,7 +48,7 @@ async def question(gateway: Gateway, snapshot: Snapshot, caller: Caller, inbound
     check_seats(wishes, target)
     allow_seats(seats or (), "bench.seats", target, caller, snapshot)
     allow_seats(wishes.besides, "bench.with", target, caller, snapshot)
-    return Question(request, target, seats, wishes.besides)
+    return Question(request, target, seats, wishes.besides, wishes.detached)
 
 
 def taken(earlier: Asked, body: Any) -> Earlier:

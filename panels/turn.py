@@ -75,6 +75,7 @@ class Turn:
     on_seat: Callable[[SeatResult], Awaitable[None]] | None = None
     seats: tuple[str, ...] | None = None
     live: Live | None = None
+    detached: bool = False  # goes on when its caller leaves
 
     def headers(self, **more: str) -> list[tuple[str, str]]:
         overhead_ms = max(0.0, (time.monotonic() - self.began - self.upstream_s) * 1000)

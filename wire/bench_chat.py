@@ -20,19 +20,21 @@ from wire.problem import CONTENT_TYPE, problem
 from wire.sse import KEEPALIVE, event
 
 CHAT = dialects.get("openai-chat")
-FIELDS = ("seats", "with", "again", "reseat")
+FIELDS = ("seats", "with", "again", "reseat", "detached")
 # As many as anybody reads side by side; each is a call that costs.
 SEATS_MAX, BESIDES_MAX = 40, 20
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """The field `bench`: who sits (None: as the collection seats), who sits besides, and the panel that is asked again, with other seats or the same."""
+    """The field `bench`: who sits (None: as the collection seats), who sits besides, the panel that is asked again, with other seats or the same, and
+    whether it goes on when its caller leaves."""
 
     seats: tuple[str, ...] | None = None
     besides: tuple[str, ...] = ()
     again: str = ""
     reseat: bool = False
+    detached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ def read_wishes(body: Any) -> Wishes:
     if seats == ():
         raise CallerError("invalid_request", "bench.seats is empty. Name who sits, or leave it out for the collection's own seating.", field="bench.seats")
     besides = () if given.get("with") is None else aliases(given["with"], "bench.with", BESIDES_MAX)
-    return Wishes(seats, tuple(dict.fromkeys(besides)), optional_text(given, "again", "bench."), bool(optional_bool(given, "reseat", "bench.")))
+    reseat, detached = (bool(optional_bool(given, name, "bench.")) for name in ("reseat", "detached"))
+    return Wishes(seats, tuple(dict.fromkeys(besides)), optional_text(given, "again", "bench."), reseat, detached)
 
 
 def aliases(given: Any, path: str, most: int) -> tuple[str, ...]:
