@@ -70,12 +70,16 @@ def in_words(row: dict[str, Any]) -> dict[str, Any]:
     is_money = row["measure"] == "usd"
     measure = {"parallel": "calls at once", "usd": "US dollars"}.get(row["measure"], row["measure"])
     window = "" if row["window"] in ("", "parallel") else f"a {row['window']}"
+    said = row["provider_remaining"]
+    # Others may use the same account: of two counts the smaller one is what is left.
+    is_theirs = said is not None and row["left"] is not None and said < row["left"] and row["limit"] is not None
     return {
         **row,
+        "is_theirs": is_theirs,
         "is_money": is_money,
         "what": " ".join(said for said in (row["direction"], measure, window) if said),
         "says": SOURCES.get(row["source"], row["source"]),
-        **bar(row["used"] if row["used"] is not None else gone(row), row["limit"]),
+        **bar(row["limit"] - said if is_theirs else row["used"] if row["used"] is not None else gone(row), row["limit"]),
     }
 
 

@@ -29,6 +29,8 @@ NAMELESS = {"collection": "no collection", "key": "without a key", "owner": "nob
 STATUSES = ("failed", "ok", "partial", "truncated", "error", "timeout", "rate_limited", "no_credit", "refused", "cancelled", "lost")
 PURPOSES = ("panel", "merged", "route", "direct", "shadow", "probe", "onboard", "compare", "suite")
 COUNTS = ("calls", "failed", "input_tokens", "output_tokens", "cache_read_tokens", "estimated_calls", "unpriced_calls")
+# Of these there is a page with the whole panel.
+OF_PANELS = ("panel", "merged", "route", "direct", "shadow", "compare")
 TOP = 5
 ALL = "all"
 MOST_NAMES = 500
@@ -145,6 +147,8 @@ def calls(request: HttpRequest) -> HttpResponse:
     """Lists upstream calls, newest first."""
     asked = {name: said for name in FILTERS if (said := request.GET.get(name, "").strip())}
     found = door.read(request, "/bench/calls", page_token=request.GET.get("page_token"), **asked)
+    for call in found["data"]:
+        call["has_panel"] = call["purpose"] in OF_PANELS
     context = {
         "title": "Usage",
         "tab": "calls",
