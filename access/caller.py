@@ -5,15 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-SCOPES = ("read", "ask", "judge", "operate", "admin")
+BENCH_SCOPES = ("read", "ask", "judge", "operate", "admin")
+# What the suite's API asks for, by the names of its contract.
+SUITE_SCOPES = (
+    "runs:read",
+    "runs:write",
+    "artifacts:read",
+    "registry:read",
+    "registry:publish",
+    "billing:read",
+    "billing:write",
+    "settings:write",
+    "secrets:read",
+    "secrets:write",
+)
+SCOPES = (*BENCH_SCOPES, *SUITE_SCOPES)
 
 # Each role may do all that the ones before it may.
-ROLE_SCOPES: dict[str, frozenset[str]] = {
-    "viewer": frozenset({"read"}),
-    "judge": frozenset({"read", "ask", "judge"}),
-    "operator": frozenset({"read", "ask", "judge", "operate"}),
-    "admin": frozenset(SCOPES),
-}
+_VIEWER = frozenset({"read", "runs:read", "artifacts:read", "registry:read", "billing:read"})
+_JUDGE = _VIEWER | {"ask", "judge", "runs:write"}
+_OPERATOR = _JUDGE | {"operate", "registry:publish", "settings:write", "secrets:read"}
+ROLE_SCOPES: dict[str, frozenset[str]] = {"viewer": _VIEWER, "judge": _JUDGE, "operator": _OPERATOR, "admin": frozenset(SCOPES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,8 @@ class Caller:
         return self.rpm is not None or self.tpm is not None or self.max_parallel is not None or self.budget_usd is not None
 
     def may(self, scope: str) -> bool:
-        return scope in self.scopes
+        # Keys were made before the suite had scopes of its own: an admin's opens all of those.
+        return scope in self.scopes or (":" in scope and "admin" in self.scopes)
 
     def may_ask_collection(self, name: str) -> bool:
         """With either list set, everything that is not named is refused."""

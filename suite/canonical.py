@@ -58,7 +58,7 @@ def number(value: float) -> str:
     if not mark:
         return said
     power = int(exponent)
-    if -7 <= power < 0:
+    if -7 < power < 0:
         digits = mantissa.lstrip("-").replace(".", "")
         return f"{'-' if value < 0 else ''}0.{'0' * (-power - 1)}{digits}"
     return f"{mantissa.removesuffix('.0')}e{'+' if power > 0 else '-'}{abs(power)}"

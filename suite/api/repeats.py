@@ -1,7 +1,8 @@
 """Requests that may come twice: the Idempotency-Key header, after draft-ietf-httpapi-idempotency-key-header.
 
-first ─▶ a row that says "being answered" ─▶ the work ─▶ the row keeps status and body      a repetition is answered from the row, with Idempotent-Replayed: true
-                                                                                            while the first runs: 409; another body: 422
+first ─▶ a row that says "being answered" ─▶ the work ─▶ the row keeps status and body
+
+A repetition is answered from the row, with Idempotent-Replayed: true; while the first still runs 409, with another body 422.
 """
 
 from __future__ import annotations

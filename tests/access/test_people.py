@@ -10,6 +10,7 @@ from django.test import Client
 
 from access import keys, people
 from access.backends import role_may
+from access.caller import SCOPES
 from access.models import AuditEntry, Key, User
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +35,7 @@ def test_the_first_start_writes_a_key_that_may_do_everything(tmp_path: Path) -> 
     assert caller is not None
     assert caller.judge == "local"
     assert caller.key_name == "operator"
-    assert caller.scopes == {"read", "ask", "judge", "operate", "admin"}
+    assert caller.scopes == set(SCOPES)
     assert [p.name for p in tmp_path.iterdir()] == ["operator.key"], "no draft is left"
 
 
