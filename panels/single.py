@@ -20,7 +20,8 @@ from django.conf import settings
 
 from access.ids import new_id
 from catalog.roster import Model
-from health.attempt import Attempt, put_together
+from health.attempt import Attempt
+from health.pieces import put_together
 from health.reserve import Ask
 from health.writer import DatabaseAway, Denied
 from panels import asks, outcome, plan, record, stops, stored
