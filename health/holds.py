@@ -11,7 +11,7 @@ from health.reserve import SHADOW, Hold
 from wire.limit_headers import habits_of
 
 # What a call is for where somebody waits for it. Whatever else calls are for gives way to these.
-FOREGROUND = frozenset({"panel", "merged", "route", "direct", "shadow"})
+FOREGROUND = frozenset({"panel", "merged", "route", "direct", "shadow", "compare"})
 NOTHING: Mapping[str, Any] = {}
 
 

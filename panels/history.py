@@ -17,8 +17,8 @@ from access.pages import Page, keyset
 from health import ledger, sums
 from health.costs import usd_text
 from health.lines import Row
-from panels import lookup, stored, verdicts
-from panels.models import Panel, Seat
+from panels import comparison, lookup, stored, verdicts
+from panels.models import Comparison, Panel, Seat
 from wire.errors import CallerError
 
 # Texts may be large: a transaction that empties many would keep others from writing.
@@ -55,7 +55,17 @@ def _panel(panel_id: str) -> dict[str, Any] | None:
         "seed": row.seed,
         "picked": row.picked,
         "merge_order": row.merge_order,
+        "comparison": _comparison(row.pk, by_call),
     }
+
+
+def _comparison(panel_id: str, by_call: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
+    row = Comparison.objects.filter(panel=panel_id).first()
+    if row is None or row.claims is None:
+        return None
+    money = _money(by_call.get(row.call, ()))
+    kept = {field: getattr(row, field) for field in comparison.FIELDS if field != "panel"}
+    return comparison.shown(kept, json.loads(row.claims), money["cost_usd"], money["usage"])
 
 
 def _panel_fields(row: Panel) -> dict[str, Any]:
@@ -130,6 +140,7 @@ def _of_ledger(panel_id: str, attempts: Sequence[Row]) -> dict[str, Any]:
         "seed": None,
         "picked": None,
         "merge_order": None,
+        "comparison": None,
     }
 
 
@@ -237,6 +248,7 @@ def delete_texts(panel_id: str, actor: str) -> bool:
                 raise CallerError("panel_running", f"Panel {panel_id} is still being answered. Delete its texts when it is done.", status=409)
             Panel.objects.filter(pk=panel_id).update(prompt=None)
             row.seats.update(text=None)
+            comparison.forget([panel_id])
             stored.empty(panel=panel_id)
             audit.record(actor, "panel.delete_texts", f"panel {panel_id}")
             return True
@@ -264,6 +276,7 @@ def forget_old_texts(now: datetime) -> int:
         names = [panel_id for panel_id, _ in batch]
         with transaction.atomic():
             Seat.objects.filter(panel__in=names, text__isnull=False).update(text=None)
+            comparison.forget(names)
             forgotten += Panel.objects.filter(pk__in=names).update(prompt=None)
         reached = batch[-1][1]
         pause.wait(PAUSE_S)

@@ -13,6 +13,7 @@ from panels.prompts import filled
 from wire.conversation import Message, Request, Role, Text
 
 TEMPLATE = "panels/merge.txt"
+TEMPLATE_TOKENS = 350  # about what it takes besides the question and the answers
 
 
 def shuffled(results: Sequence[SeatResult], seed: int) -> list[SeatResult]:

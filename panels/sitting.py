@@ -31,17 +31,8 @@ from wire.estimate import request_tokens
 
 async def panel(turn: Turn, target: Target) -> None:
     """Every member and the explorers answer; merged, one more writes one answer from all."""
-    if turn.seats is not None:
-        target = plan.seated_by_name(target, turn.seats, turn.snapshot)
-    collection = target.collection
-    assert collection is not None
-    plan.check_panel(turn.request)
-    if not plan.ends_with_user(turn.request):
-        turn.request = turn.dialect.with_user_turn(turn.request, plan.NO_LAST_USER_TURN)
-    now = datetime.now(UTC)
-    seated = await turn.gateway.last_seated() if collection.explorers else {}
-    beliefs, waited = await by_record(turn, collection, now)
-    planned = plan.plan_panel(turn.request, target, turn.caller, turn.snapshot, seated, turn.request_id, now, None, turn.besides, beliefs, waited)
+    planned = await planned_panel(turn, target)
+    target, collection, now = planned.target, planned.collection, planned.asked_at
     turn.panel = planned.panel
     hindrances = [s.place.hindrance for s in planned.seats if s.place.hindrance]
     if len(hindrances) == len(planned.seats):
@@ -65,6 +56,21 @@ async def panel(turn: Turn, target: Target) -> None:
             await sitting.run()
         finally:
             sitting.close()
+
+
+async def planned_panel(turn: Turn, target: Target) -> Plan:
+    """Places the seats. Errors: CallerError for what no panel can do."""
+    if turn.seats is not None:
+        target = plan.seated_by_name(target, turn.seats, turn.snapshot)
+    collection = target.collection
+    assert collection is not None
+    plan.check_panel(turn.request)
+    if not plan.ends_with_user(turn.request):
+        turn.request = turn.dialect.with_user_turn(turn.request, plan.NO_LAST_USER_TURN)
+    now = datetime.now(UTC)
+    seated = await turn.gateway.last_seated() if collection.explorers else {}
+    beliefs, waited = await by_record(turn, collection, now)
+    return plan.plan_panel(turn.request, target, turn.caller, turn.snapshot, seated, turn.request_id, now, None, turn.besides, beliefs, waited)
 
 
 async def by_record(turn: Turn, collection: Collection, now: datetime) -> tuple[Beliefs, dict[str, int]]:

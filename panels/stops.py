@@ -61,7 +61,7 @@ class Stops:
         self.calls: dict[str, Running] = {}
         self.panels: dict[str, bool] = {}  # panels that are being served; true once one was stopped as a whole
         self.looking: asyncio.Task[None] | None = None
-        self.heard: set[str] = set()
+        self.heard: set[tuple[str, datetime]] = set()  # the words that were obeyed or refused
 
     def enter(self, call: str, panel: str, caller: Caller) -> Running:
         """Notes a call that the current task runs. `leave` ends it."""
@@ -116,13 +116,13 @@ class Stops:
                 except DatabaseError:
                     continue
                 for row in rows:
-                    if row.name not in self.heard and (running := self.found(row.name)):
-                        self.heard.add(row.name)
+                    if (row.name, row.at) not in self.heard and (running := self.found(row.name)):
+                        self.heard.add((row.name, row.at))
                         allowed = may_stop(row.asker(), running[0].judge, running[0].key_id)
                         if allowed:
                             self.stop(row.name)
                         loop.run_in_executor(self.gateway.executor, answer, row.name, allowed)
-                self.heard &= {row.name for row in rows}
+                self.heard &= {(row.name, row.at) for row in rows}
         finally:
             self.looking = None
 

@@ -17,16 +17,24 @@ from access.auth import KeyAuthentication, LoopbackAuthentication, UserAuthentic
 from access.caller import Caller
 from access.door import extract_key
 from panels import lookup, stops
+from panels.api.wording import to_json
 from panels.asking import question
+from panels.detached import serve_on
+from panels.comparison import compare
+from panels.estimate import estimate
 from panels.gateway import Gateway
 from panels.live import LiveSeats
+from panels.plan import Target
 from panels.reading import in_reader
 from panels.serve import serve
-from panels.turn import Turn
+from panels.turn import Turn, upstream_time
 from panels.views import GatewayView
 from wire.bench_chat import BENCH
+from wire.conversation import Request
 from wire.dialects import Inbound
 from wire.errors import CallerError
+from wire.fields import obj, optional_text
+from wire.jsontext import parse_body
 
 # How long a call that nobody here knows is looked for by the other workers, each of which looks twice a second.
 HEARD_WITHIN_S, HEARD_EVERY_S = 2.0, 0.1
@@ -46,20 +54,26 @@ class PageView(GatewayView):
             sessions.put_in(request, cookies, user)
         await super().dispatch(request, *args, **kwargs)
 
-
-class Ask(PageView):
-    """`POST /bench/ask`."""
-
-    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+    async def turn_of(self, request: Any, caller: Caller) -> tuple[Turn, Target]:
+        """Reads a question. Errors: CallerError."""
         began = time.monotonic()
         gateway: Gateway = request.gateway
         body = await request.read_body()
         inbound = Inbound(request.path, request.META["QUERY_STRING"], request.lower_headers, None)
         asked = await question(gateway, request.snapshot, caller, inbound, body)
         turn = Turn(gateway, self.dialect, caller, asked.request, request.snapshot, request.request_id, request.out, began, request.lower_headers)
-        turn.seats, turn.besides, turn.live = asked.seats, asked.besides, LiveSeats(request.out)
+        turn.seats, turn.besides, turn.detached = asked.seats, asked.besides, asked.detached
+        return turn, asked.target
+
+
+class Ask(PageView):
+    """`POST /bench/ask`."""
+
+    async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
+        turn, _ = await self.turn_of(request, caller)
+        turn.live = LiveSeats(request.out)
         request.turn = turn
-        await serve(turn)
+        await (serve_on(turn, request.out) if turn.detached else serve(turn))
 
 
 # ------------------------------------------------------------------ stopping
@@ -131,15 +145,29 @@ class CancelPanel(Cancel):
         return stops.panel_on_record(name)
 
 
+# ------------------------------------------------------------------ what it would cost, and what the answers say
+
+
 class Estimate(PageView):
     """`POST /bench/estimate`."""
 
     async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
-        raise CallerError("invalid_request", "Not yet.")
+        turn, target = await self.turn_of(request, caller)
+        await request.out.whole(200, [], await estimate(turn, target))
 
 
 class Compare(PageView):
     """`POST /bench/panels/<panel_id>/compare`."""
 
     async def answer(self, request: Any, caller: Caller, *args: Any, **kwargs: Any) -> None:
-        raise CallerError("invalid_request", "Not yet.")
+        began = time.monotonic()
+        panel = unquote(request.raw_path.split("/")[-2])
+        data = await request.read_body()
+        body = obj(parse_body(data), "the body") if data.strip() else {}
+        by = optional_text(body, "with")
+        asked = Request(dialect="", model=by or panel, messages=())
+        turn = Turn(request.gateway, self.dialect, caller, asked, request.snapshot, request.request_id, request.out, began, request.lower_headers)
+        request.turn = turn
+        with upstream_time(turn):
+            found = await compare(turn, panel, by)
+        await request.out.whole(200, turn.headers(), to_json(found))

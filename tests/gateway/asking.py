@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,9 +82,6 @@ def signed_in(live: Live, name: str, role: str) -> Browser:
     return Browser(live, made["session"], made["csrf"])
 
 
-def panel_id(stream: Stream) -> str:
-    found = re.search(r'"panel":"(pan_[0-9A-Z]+)"', stream.until('"panel":"pan_'))
-    if found is None:
-        found = re.search(r'"panel":"(pan_[0-9A-Z]+)"', stream.until('","collection"'))
-    assert found
-    return found[1]
+def started(stream: Stream) -> dict[str, Any]:
+    """Reads until the panel is told, and gives it."""
+    return named(events_in(stream.until("]}\n\n").encode()[: stream.got.index(b"]}\n\n") + 4]), "panel")[0]

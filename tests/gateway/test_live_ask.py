@@ -148,10 +148,10 @@ def test_some_may_sit_besides(bench: Bench) -> None:
 
 
 def test_a_collections_own_mergers_write_for_seats_by_name(bench: Bench) -> None:
-    a, b, own = bench.model("a", reply("a")), bench.model("b", reply("b")), bench.model("own", reply("merged"))
+    a, b, own = bench.model("a", reply("a")), bench.model("b", reply("b")), bench.model("own", reply("merged"), ad_hoc=False)
     core = bench.collection([own])
     done = named(watched(bench, f"{core}:merged", wishes={"seats": [a, b]}), "done")[0]
-    assert [(s["model"], s["seat"]) for s in done["seats"]] == [(a, "member"), (b, "member"), (own, "merger")], done
+    assert [(s["model"], s["seat"]) for s in done["seats"]] == [(a, "member"), (b, "member"), (own, "merger")]
 
 
 @pytest.mark.parametrize(
