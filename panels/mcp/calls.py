@@ -127,7 +127,8 @@ async def pending_verdicts(desk: Desk, given: Arguments) -> Found:
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= LIMIT_MAX:
         raise CallerError("invalid_request", f"limit must be a whole number from 1 to {LIMIT_MAX}.", field="limit")
     token = text_of(given, "page_token", "")
-    page = await in_database(desk, lambda: verdicts.pending(desk.caller, limit, token))
+    calls = given.get("calls")
+    page = await in_database(desk, lambda: verdicts.pending(desk.caller, limit, token) if calls is None else verdicts.pending_of(calls, limit, token))
     return told({"data": to_json(page.data), "next": page.next})
 
 

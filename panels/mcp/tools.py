@@ -99,6 +99,9 @@ TOOLS = (
         {
             "limit": {"type": "integer", "minimum": 1, "maximum": 500, "default": 50, "description": "How many panels to list."},
             "page_token": text("The `next` of the list before, to go on from there.", default=""),
+            "calls": texts(
+                "Only these seats, by their call ids, whoever asked them. Whoever knows a call's id may judge it, and so may learn whether that was done."
+            ),
         },
         hints={"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
     ),

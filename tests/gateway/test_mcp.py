@@ -141,6 +141,23 @@ async def test_a_verdict_takes_its_seat_off_the_pending_ones(bench: Bench, dial:
         assert waiting["seats"] == [second]
 
 
+async def test_whoever_knows_a_call_learns_whether_anybody_has_judged_it(bench: Bench, dial: Dial) -> None:
+    core = panel(bench, reply("alpha"), reply("beta"))
+    told = bench.ask(f"bench/{core}", key=bench.key()).json["bench"]
+    first, second = [{"call": s["call"], "model": s["model"]} for s in told["seats"]]
+    async with dial(bench.key(scopes=["judge"])) as client:
+
+        async def waiting(*calls: str) -> list[dict[str, Any]]:
+            return [seat for p in (await client.call_tool("pending_verdicts", {"calls": list(calls)})).structured_content["data"] for seat in p["seats"]]
+
+        assert await waiting(first["call"], second["call"], "call_0", "\0") == [first, second]
+        assert await waiting(second["call"]) == [second]
+        assert await waiting() == []
+        assert first not in [s for p in (await client.call_tool("pending_verdicts", {})).structured_content["data"] for s in p["seats"]]
+        bench.live.api("POST", "verdict", {"call": first["call"], "useful": True})
+        assert await waiting(first["call"], second["call"]) == [second]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "code"),
     [
@@ -160,6 +177,9 @@ async def test_a_verdict_takes_its_seat_off_the_pending_ones(bench: Bench, dial:
         ("verdict", {"call": "call_unknown", "useful": "yes"}, "invalid_request"),
         ("pending_verdicts", {"limit": 0}, "invalid_request"),
         ("pending_verdicts", {"page_token": "x"}, "invalid_request"),
+        ("pending_verdicts", {"calls": "call_x"}, "invalid_request"),
+        ("pending_verdicts", {"calls": [7]}, "invalid_request"),
+        ("pending_verdicts", {"calls": ["call_x"] * 201}, "invalid_request"),
     ],
 )
 async def test_what_cannot_be_done_is_a_result_that_says_so(bench: Bench, dial: Dial, tool: str, arguments: dict[str, Any], code: str) -> None:

@@ -36,7 +36,7 @@ CALL = re.compile(r"\bcall_[0-9A-HJKMNP-TV-Z]{26}\b")
 ASK_TOOL = re.compile(r"(?:.*[^A-Za-z0-9])?ask")
 ASK_COMMAND = re.compile(r"\b(?:bench|benchwarmers|benchwarmers_client\.main)\b[^\n|;&]*\sask\b|\bcurl\b.*\bbench/", re.DOTALL)
 LATER_OUTPUT = ("BashOutput", "TaskOutput", "AgentOutputTool")  # of a command that went on in the background
-SAVED = re.compile(r"[^\s\"'<>]*tool-results[^\s\"'<>]*")
+SAVED = re.compile(r"tool-results[/\\]+([\w.-]*\w)")
 
 
 def main() -> None:
@@ -128,7 +128,7 @@ def texts(result: Mapping[str, Any], beside: Path) -> Iterator[str]:
     text = json.dumps(result.get("content"), ensure_ascii=False)
     yield text
     for name in SAVED.findall(text):
-        path = beside / "tool-results" / Path(name.replace("\\", "/")).name
+        path = beside / "tool-results" / name
         try:
             if path.is_file():
                 yield path.read_text(encoding="utf-8", errors="replace")
