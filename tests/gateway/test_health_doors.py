@@ -53,7 +53,7 @@ def test_a_probe_is_asked_for_done_by_the_queue_and_shown_with_its_cost(bench: B
 
 
 def test_speed_is_measured_with_a_short_and_a_long_stream_and_shown(bench: Bench, playing: Any) -> None:
-    alias = playing("quick", reply(["one ", "two ", "three ", "four"], usage=(20, 40)).dripping(200, 0.002))
+    alias = playing("quick", reply(["one ", "two ", "three ", "four"], usage=(20, 40)).dripping(200, 0.05))
     bench.live.api("POST", f"models/{alias}/probe", {"kind": "perf"}, status=202)
     assert {p["kind"] for p in probes(bench, alias, 2)} == {"short", "long"}
     speed = eventually(lambda: s if len(s := bench.live.api("GET", f"models/{alias}")["speed"]) == 2 else None, "both speeds")

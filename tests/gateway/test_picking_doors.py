@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from panels import picking
@@ -15,8 +16,9 @@ def members(bench: Bench, *names: str) -> list[str]:
 
 
 def asked(bench: Bench, core: str) -> tuple[str, dict[str, str]]:
-    """One panel: its id, and the call of each model that sat."""
+    """One panel: its id, and the call of each model that sat. It is on record then, so that the next one knows of it in whichever worker."""
     told = bench.ask(core).json["bench"]
+    panel_of(bench, told["panel"])
     return told["panel"], {seat["model"]: seat["call"] for seat in told["seats"]}
 
 
@@ -75,7 +77,9 @@ def test_the_useful_member_takes_route_turns_and_keeps_its_conversation(bench: B
     assert first.headers["x-bench-model"] == a
     for _ in range(8):
         judge(bench, asked(bench, core)[1], b)
-    fresh = eventually(lambda: found if (found := routed("something new")).headers["x-bench-model"] == b else None, "a pick by record")
+    # Each time another conversation: one that began before its worker had read the verdicts stays where it began.
+    news = itertools.count(1)
+    fresh = eventually(lambda: found if (found := routed(f"something new, {next(news)}")).headers["x-bench-model"] == b else None, "a pick by record")
     on = [{"role": "user", "content": "begin here"}, {"role": "assistant", "content": "says a"}, {"role": "user", "content": "and on"}]
     assert routed(on).headers["x-bench-model"] == a, "a conversation stays where it is"
     kept = panel_of(bench, fresh.headers["x-bench-panel"])

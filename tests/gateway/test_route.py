@@ -15,7 +15,7 @@ import pytest
 from tests.fake import FakeProvider, reply, status
 from tests.fake.dialects.anthropic_messages import SIGNATURE
 from tests.http import Reply
-from tests.live import Bench, Database, Live
+from tests.live import Bench, Database, Live, eventually
 
 LOOK: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}}
 LOOK_HERE: Any = {"name": "look", "input_schema": {"type": "object", "properties": {"at": {"type": "string"}}}}
@@ -383,7 +383,7 @@ def test_a_turn_reserves_once_whoever_takes_it(bench: Bench) -> None:
     with ThreadPoolExecutor(10) as pool:
         running = [pool.submit(bench.live.ask, model, f"turn {n}", key=key) for n in range(10)]
         bench.fake.call(second)
-        bench.fake.wait_for(lambda: sum(r.done() for r in running) == 9, "nine refusals")
+        eventually(lambda: sum(r.done() for r in running) == 9, "nine refusals")
         gate.open()
         answers = [r.result() for r in running]
     assert sorted(a.status for a in answers) == [200] + [402] * 9
