@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import statistics
 import sys
@@ -18,6 +19,7 @@ import django
 
 LIMIT_MS = 100.0
 DAYS, MODELS, KEYS, COLLECTIONS, ENDPOINTS, TEAMS = 400, 40, 20, 8, 10, 4
+ROSTER = 500  # models on the roster; those beyond MODELS were never called
 SEATS = 4  # of a panel; every fifth question is a direct call
 CHUNK = 5000
 
@@ -47,6 +49,7 @@ def rows(count: int, now: datetime) -> Iterator[Lists]:
         judge, team, key = f"person-{who % 10}", f"team-{who % TEAMS}", f"key-{who}"
         if is_panel:
             made["panel"].append((panel, at, collection, mode, "complete", judge, who + 1, key, f"req-{name}", None, 1, None, 4.2, "openai-chat"))
+        judged = False
         for seat in range(SEATS):
             call = f"call_{name}{seat}"
             model = (place * 5 + draw.randrange(6)) % MODELS  # of the collection's own six
@@ -63,8 +66,11 @@ def rows(count: int, now: datetime) -> Iterator[Lists]:
             )
             if is_panel:
                 made["seat"].append((call, panel, seat, f"model-{model}", kind, status, "", "", None, "stop", 3.1, 0.4))
-                if draw.random() < 0.1:
-                    made["verdict"].append((call, judge, f"model-{model}", collection, draw.random() < 0.5, "", "[]", "[]", at, True))
+                if draw.random() < 0.1 or judged:
+                    judged = draw.random() < 0.7  # who judges one answer of a panel judges more of it
+                    false = [] if draw.random() < 0.6 else [f"claim {draw.randrange(40)} of model {draw.randrange(3)} does not hold in this place"]
+                    words = json.dumps(false)
+                    made["verdict"].append((call, judge, f"model-{model}", collection, draw.random() < 0.5, "", "[]", words, at, True))
         if len(made["attempt"]) >= CHUNK:
             yield made
             made = {name: [] for name in made}
@@ -107,17 +113,21 @@ def seed(count: int, now: datetime) -> None:
 
 
 def roster() -> None:
-    from catalog.models import Endpoint, Model
+    from django.utils import timezone
+
+    from catalog.models import Endpoint, Model, Price
     from panels.models import Collection, Member
 
     endpoints = [
         Endpoint.objects.create(name=f"endpoint-{n}", kind="openai", base_url="http://127.0.0.1:9/v1", limits={"requests": {"minute": 60, "day": 5000}})
         for n in range(ENDPOINTS)
     ]
-    models = [Model.objects.create(alias=f"model-{n}", endpoint=endpoints[n % ENDPOINTS], served_name=f"vendor/model-{n}") for n in range(MODELS)]
+    models = [Model.objects.create(alias=f"model-{n}", endpoint=endpoints[n % ENDPOINTS], served_name=f"vendor/model-{n}") for n in range(ROSTER)]
+    for model in models:
+        Price.objects.create(model=model, source="models_dev", since=timezone.now().date(), input_usd_per_mtok="0.5", output_usd_per_mtok="1.5")
     for n in range(COLLECTIONS):
         collection = Collection.objects.create(name=f"collection-{n}")
-        for place, model in enumerate(models[n : n + SEATS]):
+        for place, model in enumerate(models[n * 5 % MODELS : n * 5 % MODELS + 6]):
             Member.objects.create(collection=collection, model=model, position=place)
 
 
@@ -158,7 +168,14 @@ def paths(now: datetime) -> tuple[list[str], list[str]]:
         "/bench/collections",
         "/bench/collections/collection-3",
         "/bench/models",
+        "/bench/models?limit=500",
+        "/bench/models?sort=useful&limit=500",
+        "/bench/models?sort=price&find=MODEL-1",
+        "/bench/models?collection=collection-3",
         "/bench/models/model-3",
+        "/bench/models/model-3/history",
+        "/bench/models/model-3/history?days=400",
+        "/bench/models/model-3/evidence",
         "/bench/endpoints",
         "/bench/keys",
         "/bench/quotas",
@@ -189,24 +206,26 @@ def paths(now: datetime) -> tuple[list[str], list[str]]:
     return asked, shown
 
 
-def measure(ask: Callable[[str], Any], path: str, rounds: int) -> tuple[float, float]:
-    """Units: milliseconds; the median and the 95th percentile, after one that warms up."""
-    times = []
+def measure(ask: Callable[[str], Any], path: str, rounds: int) -> tuple[float, float, float]:
+    """Units: milliseconds; the median, the 95th percentile and the median of this process's own time, after one that warms up."""
+    times, own = [], []
     for number in range(rounds + 1):
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         response = ask(path)
-        took = (time.perf_counter() - began) * 1000
+        took, used = (time.perf_counter() - began) * 1000, (time.process_time() - busy) * 1000
         if response.status_code != 200:
             raise SystemExit(f"{path} answered {response.status_code}: {response.content[:300]!r}")
         if number:
             times.append(took)
-    return statistics.median(times), sorted(times)[max(0, round(len(times) * 0.95) - 1)]
+            own.append(used)
+    return statistics.median(times), sorted(times)[max(0, round(len(times) * 0.95) - 1)], statistics.median(own)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.million", description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--only", default="", help="paths that hold this")
     parser.add_argument("--kept", action="store_true", help="the database holds them already")
     given = parser.parse_args()
     django.setup()
@@ -214,6 +233,7 @@ def main() -> int:
     from django.db import connection
 
     from health import rollups
+    from panels import tally
 
     now = datetime.now(UTC)
     if not given.kept:
@@ -224,17 +244,18 @@ def main() -> int:
         seeded = time.perf_counter()
         print(f"{given.rows:,} rows in {seeded - began:.0f} s", flush=True)
         rollups.rebuild()
+        tally.rebuild()
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
         print(f"summed in {time.perf_counter() - seeded:.0f} s", flush=True)
     api, pages = doors()
     slow = 0
-    print(f"{connection.vendor}; median and p95 in ms of {given.rounds}")
+    print(f"{connection.vendor}; median and p95 in ms of {given.rounds}, and the median of this process's own time")
     for ask, wanted in zip((api, pages), paths(now), strict=True):
-        for path in wanted:
-            median, p95 = measure(ask, path, given.rounds)
+        for path in [one for one in wanted if given.only in one]:
+            median, p95, own = measure(ask, path, given.rounds)
             slow += p95 > LIMIT_MS
-            print(f"{median:9.1f} {p95:9.1f} {'SLOW' if p95 > LIMIT_MS else '    '} {path}", flush=True)
+            print(f"{median:9.1f} {p95:9.1f} {own:9.1f} {'SLOW' if p95 > LIMIT_MS else '    '} {path}", flush=True)
     print(f"{slow} slower than {LIMIT_MS:.0f} ms")
     return 1 if slow else 0
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -80,7 +81,7 @@ def endpoint_view(row: Endpoint, models: int) -> EndpointView:
     )
 
 
-def model_view(row: Model, day: date) -> ModelView:
+def model_view(row: Model, price_rows: Iterable[Price], day: date) -> ModelView:
     return ModelView(
         id=row.pk,
         alias=row.alias,
@@ -93,7 +94,7 @@ def model_view(row: Model, day: date) -> ModelView:
         status_at=row.status_at,
         evidence=row.status_evidence,
         ad_hoc=row.ad_hoc,
-        facts={**row.merged_facts(), **prices.facts_on(row.prices.all(), day)},
+        facts={**row.merged_facts(), **prices.facts_on(price_rows, day)},
         limits=row.limits,
         quirks=row.quirks,
         created_at=row.created_at,
@@ -119,13 +120,17 @@ def names() -> list[Named]:
 def models_of(ids: Sequence[int]) -> list[ModelView]:
     """Reads some models, in this order; one that is gone by now is left out. Two queries."""
     day = prices.today()
-    rows = {row.pk: row for row in Model.objects.filter(pk__in=ids).select_related("endpoint").prefetch_related("prices")}
-    return [model_view(rows[pk], day) for pk in ids if pk in rows]
+    rows = {row.pk: row for row in Model.objects.filter(pk__in=ids).select_related("endpoint")}
+    # By hand: Django's way to fetch what belongs to many rows makes a query object for each of them.
+    of: dict[int, list[Price]] = defaultdict(list)
+    for price in Price.objects.filter(model__in=ids):
+        of[price.model_id].append(price)
+    return [model_view(rows[pk], of.get(pk, ()), day) for pk in ids if pk in rows]
 
 
 def model(alias: str) -> ModelView | None:
     row = Model.objects.select_related("endpoint").prefetch_related("prices").filter(alias=alias).first()
-    return None if row is None else model_view(row, prices.today())
+    return None if row is None else model_view(row, row.prices.all(), prices.today())
 
 
 def prices_of(alias: str) -> list[dict[str, Any]]:

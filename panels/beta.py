@@ -38,6 +38,7 @@ def rate(yes: float, of: float, counted_yes: float | None = None, counted: float
     return Rate(yes, of, a / (a + b), low, high, yes if counted_yes is None else counted_yes, of if counted is None else counted)
 
 
+@lru_cache(maxsize=4096)
 def better(a: float, b: float, c: float, d: float) -> float:
     """Works out the probability that a Beta(a, b) value is above an independent Beta(c, d) one.
 

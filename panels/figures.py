@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 
 from health import history
-from panels import records
+from panels import records, tally
 from panels.beta import Rate
 from panels.records import NOTHING_JUDGED, Sums
 
@@ -85,15 +85,19 @@ class Known:
 
 def of_models(now: datetime, collection: str | None = None, model: str | None = None) -> Known:
     """Reads what is known of all models, or of one, over all collections or in one. Three queries."""
-    of = {name: said for name, said in (("collection", collection), ("model", model)) if said is not None}
-    verdicts = records.sums(("model",), now, records.half_life_days(), of)
-    return Known({alias: sums for (alias,), sums in verdicts.items()}, history.uses_of_models(model), collection or "")
+    if model is not None:
+        found = {alias: sums for (alias,), sums in records.sums(("model",), now, records.half_life_days(), {"model": model}).items()}
+    else:
+        found = everything(now).of_models(collection)
+    return Known(found, history.uses_of_models(model), collection or "")
 
 
 def of_collections(now: datetime, collection: str | None = None) -> dict[str, Found]:
     """Reads what verdicts say of each collection's answers, or of one's, whoever gave them. Two queries."""
-    of = {} if collection is None else {"collection": collection}
-    return {name: found_in(sums) for (name,), sums in records.sums(("collection",), now, records.half_life_days(), of).items()}
+    if collection is not None:
+        summed = records.sums(("collection",), now, records.half_life_days(), {"collection": collection})
+        return {name: found_in(sums) for (name,), sums in summed.items()}
+    return {name: found_in(sums) for name, sums in everything(now).of_collections().items()}
 
 
 def found_in(sums: Sums) -> Found:
@@ -110,3 +114,49 @@ def wrongness(rate: Rate) -> Wrongness:
 
 
 NOTHING_FOUND = found_in(NOTHING_JUDGED)
+
+
+# ------------------------------------------------------------------ all of them
+
+
+class Everything:
+    """The sums of all verdicts by collection and model, as they were read once."""
+
+    def __init__(self, sums: Mapping[tuple[str, ...], Sums]) -> None:
+        self.sums = sums
+        self.models: dict[str, Sums] | None = None
+
+    def of_models(self, collection: str | None) -> dict[str, Sums]:
+        """By alias, in one collection or over all."""
+        if collection is not None:
+            return {model: sums for (of, model), sums in self.sums.items() if of == collection}
+        if self.models is None:
+            self.models = added((model, sums) for (_, model), sums in self.sums.items())
+        return self.models
+
+    def of_collections(self) -> dict[str, Sums]:
+        return added((collection, sums) for (collection, _), sums in self.sums.items())
+
+
+def added(several: Iterable[tuple[str, Sums]]) -> dict[str, Sums]:
+    """Adds up what stands under the same name."""
+    found: dict[str, list[float]] = {}
+    for name, sums in several:
+        values = astuple(sums)
+        held = found.get(name)
+        found[name] = list(values) if held is None else [a + b for a, b in zip(held, values, strict=True)]
+    return {name: Sums(*values) for name, values in found.items()}
+
+
+_kept: tuple[tuple[object, ...], Everything] | None = None
+
+
+def everything(now: datetime) -> Everything:
+    """Reads all sums, or gives those that this process knows while no verdict has come and the day and the half-life are the same. Two queries."""
+    global _kept
+    half_life = records.half_life_days()
+    key = (tally.newest(), tally.day_of(now), half_life)
+    kept = _kept
+    if kept is None or kept[0] != key:
+        kept = _kept = (key, Everything(records.sums(("collection", "model"), now, half_life)))
+    return kept[1]

@@ -17,7 +17,6 @@ All of it is read from the sums by day that `panels.tally` keeps, so that a hund
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -111,13 +110,6 @@ def weight(days: int, half_life_days: float) -> float:
     return float(0.5 ** (days / half_life_days)) if half_life_days and days > 0 else 1.0
 
 
-@lru_cache(maxsize=8)
-def weights(half_life_days: float) -> tuple[int, str]:
-    """The weights by age in days, as JSON, and the age from which they are all as the last."""
-    oldest = min(OLDEST_DAYS, round(NOTHING_AFTER * half_life_days))
-    return oldest, json.dumps([weight(days, half_life_days) for days in range(oldest + 1)])
-
-
 # ------------------------------------------------------------------ read from what is kept
 
 
@@ -127,16 +119,28 @@ def half_life_days() -> float:
 
 
 ALL: Mapping[str, str] = {}
-AGES = {
-    # The limit keeps SQLite from looking through the list anew for every row.
-    "sqlite": ("SELECT key AS age, value AS weight FROM json_each(%s) LIMIT 100000", "MIN(MAX(0, %s - t.day), %s)"),
-    "postgresql": (
-        "SELECT place - 1 AS age, said::float8 AS weight FROM json_array_elements_text(%s::json) WITH ORDINALITY AS u(said, place)",
-        "LEAST(GREATEST(0, %s - t.day), %s)",
-    ),
-}
-COUNTED = ", ".join(f'SUM(t."{name}")' for name in MEASURES)
-WEIGHED = ", ".join(f'SUM(t."{name}" * w.weight)' for name in MEASURES[:4])
+
+
+@lru_cache(maxsize=16)
+def weighing(half_life_days: float, vendor: str) -> tuple[str, int]:
+    """Writes what a verdict weighs whose `age` in days stands beside it; and the age from which it weighs no less.
+
+    SQLite has no powers of its own (Django's are Python's, a call for every row): it multiplies those of the age's binary digits.
+    """
+    oldest = min(OLDEST_DAYS, round(NOTHING_AFTER * half_life_days))
+    if vendor == "postgresql":
+        return f"power(0.5::float8, age / {half_life_days!r}::float8)", oldest
+    digits = range(oldest.bit_length())
+    return " * ".join(f"CASE WHEN age & {1 << n} THEN {weight(1 << n, half_life_days)!r} ELSE 1.0 END" for n in digits), oldest
+
+
+# `false` is a word of SQL's, which SQLite takes for the constant where no table stands before it.
+READ = ", ".join(f'v."{name}" AS sum_{name}' for name in MEASURES)
+COUNTED = ", ".join(f"SUM(t.sum_{name})" for name in MEASURES)
+WEIGHED = ", ".join(f"SUM(t.sum_{name} * t.weight)" for name in MEASURES[:4])
+AGE = {"sqlite": "MIN(MAX(0, %s - day), %s)", "postgresql": "LEAST(GREATEST(0, %s - day), %s)"}
+# A limit keeps SQLite from working out age and weight anew at each place that names them.
+ALL_ROWS = {"sqlite": "LIMIT -1", "postgresql": ""}
 
 
 def sums(by: Sequence[str], now: datetime, half_life: float, of: Mapping[str, str] = ALL, since: int | None = None) -> dict[tuple[str, ...], Sums]:
@@ -144,23 +148,25 @@ def sums(by: Sequence[str], now: datetime, half_life: float, of: Mapping[str, st
 
     Shape: keys hold what `by` names; `of` narrows to a collection or a model; `since` is the first day that counts.
     """
-    grouped = ", ".join(f"t.{name}" for name in by)
-    wanted = " AND ".join([*(f"t.{name} = %s" for name in of), *(["t.day > %s"] if since is not None else [])])
+    vendor = connection.vendor
+    grouped = ", ".join(by)
+    wanted = " AND ".join([*(f"{name} = %s" for name in of), *(["day > %s"] if since is not None else [])])
     where = f"WHERE {wanted}" if wanted else ""
     limits: list[Any] = [*of.values(), *([since] if since is not None else [])]
-    tail = f"{where} GROUP BY {grouped} HAVING SUM(t.judged) > 0 ORDER BY {grouped}"
+    tail = f"GROUP BY {grouped} HAVING SUM(t.sum_judged) > 0 ORDER BY {grouped}"
     if half_life:
-        oldest, told = weights(half_life)
-        ages, age = AGES[connection.vendor]
-        query = f"WITH w AS ({ages}) SELECT {grouped}, {COUNTED}, {WEIGHED} FROM panels_verdicttotal t JOIN w ON w.age = {age} {tail}"  # noqa: S608
-        limits = [told, day_of(now), oldest, *limits]
+        weigh, oldest = weighing(half_life, vendor)
+        limits = [day_of(now), oldest, *limits]
+        rows = f"SELECT {grouped}, {READ}, {AGE[vendor]} AS age FROM panels_verdicttotal v {where} {ALL_ROWS[vendor]}"  # noqa: S608
+        weighed = f"SELECT a.*, {weigh} AS weight FROM ({rows}) a {ALL_ROWS[vendor]}"  # noqa: S608
+        query = f"SELECT {grouped}, {COUNTED}, {WEIGHED} FROM ({weighed}) t {tail}"  # noqa: S608
     else:
-        query = f"SELECT {grouped}, {COUNTED} FROM panels_verdicttotal t {tail}"  # noqa: S608
+        query = f"SELECT {grouped}, {COUNTED} FROM (SELECT {grouped}, {READ} FROM panels_verdicttotal v {where}) t {tail}"  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(query, limits)
-        rows = cursor.fetchall()
+        found = cursor.fetchall()
     names, size = len(by), len(MEASURES)
-    return {row[:names]: in_calls([*row[names:], *(() if half_life else row[names : names + size][:4])]) for row in rows}
+    return {row[:names]: in_calls([*row[names:], *(() if half_life else row[names : names + size][:4])]) for row in found}
 
 
 def record_of(collection: str, now: datetime) -> list[Record]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+import orjson
 from django.db import connection, transaction
-from django.db.models import Sum
+from django.db.models import Sum, TextField
+from django.db.models.functions import Cast
 
 from panels import agreement
 from panels.agreement import Sat, words_of
@@ -150,8 +152,19 @@ def panel_fields(rows: Sequence[tuple[int, str, str, list[str]]]) -> dict[str, A
 
 def latest_panels(collection: str, most: int) -> list[Sat]:
     """Reads the panels of a collection in which two models or more were judged, the newest verdict first. One query, by an index."""
-    rows = JudgedPanel.objects.filter(collection=collection, models_judged__gt=1).order_by("-verdict").values_list("wrong", "shared")[:most]
-    return [Sat(wrong, frozenset((one, other) for one, other in shared)) for wrong, shared in rows]
+    rows = JudgedPanel.objects.filter(collection=collection, models_judged__gt=1).order_by("-verdict")
+    texts = rows.values_list(Cast("wrong", TextField()), Cast("shared", TextField()))[:most]
+    # A few forms come again and again: each is read once.
+    found: dict[tuple[str, str], Sat] = {}
+    for said in texts:
+        if said not in found:
+            found[said] = Sat(orjson.loads(said[0]), frozenset((one, other) for one, other in orjson.loads(said[1])))
+    return [found[said] for said in texts]
+
+
+def newest() -> tuple[int, str] | None:
+    """Names the newest verdict: while it is the same, so are the sums. One query. Shape: its id, and its call, since what was rolled back frees its id."""
+    return Verdict.objects.order_by("-id").values_list("id", "call").first()
 
 
 def days_of_model(alias: str, since: date, until: date) -> dict[int, tuple[float, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date, timedelta
 from fractions import Fraction
 from math import factorial
@@ -15,7 +14,7 @@ from health.models import DayTotal
 from health.reliability import answered_since
 from panels import evidence, records, tally
 from panels.beta import better
-from panels.models import Verdict
+from panels.models import Verdict, VerdictTotal
 from panels.picking import Word
 from panels.records import Record
 from panels.tally import Judged
@@ -30,10 +29,6 @@ DAY = timedelta(days=1)
 )
 def test_a_verdict_weighs_half_after_a_half_life(age, half_life, expected) -> None:
     assert records.weight(age, half_life) == pytest.approx(expected)
-    if half_life:
-        oldest, told = records.weights(half_life)
-        assert json.loads(told)[max(0, age)] == pytest.approx(expected)
-        assert len(json.loads(told)) == oldest + 1
 
 
 TODAY, HALF_LIFE = 20_000, 60.0
@@ -117,6 +112,20 @@ def test_a_pick_reads_aged_answers_by_model() -> None:
     found = records.usefulness("core", NOW, 60)
     assert found == {"mercury": pytest.approx((1.25, 1.5)), "venus": pytest.approx((0, 0.25))}
     assert records.usefulness("core", NOW, 0) == {"mercury": pytest.approx((1.5, 2)), "venus": pytest.approx((0, 1)), "mars": pytest.approx((1, 1))}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("half_life", [0.5, 7, 60, 365.25, 3650])
+def test_the_database_weighs_as_the_rule_does(half_life) -> None:
+    ages = [0, 1, 2, 3, 17, 59, 60, 61, 400, 1000, 2401, 5000, 19_999, 20_001]
+    for age in ages:
+        VerdictTotal.objects.create(collection="core", model=f"{age}", day=tally.day_of(NOW) - age, judged=tally.WHOLE, said=tally.WHOLE, useful=tally.WHOLE)
+    VerdictTotal.objects.create(collection="core", model="tomorrow", day=tally.day_of(NOW) + 1, judged=tally.WHOLE)
+    found = records.sums(("model",), NOW, half_life)
+    assert found["tomorrow",].weight_judged == 1
+    for age in ages:
+        least = min(age, 20_000)
+        assert found[f"{age}",].weight_useful == pytest.approx(records.weight(least, half_life), abs=1e-9)
 
 
 @pytest.mark.django_db
