@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from health import ledger
 from panels import lookup
 from panels.models import Panel, Seat
 from panels.plan import PREFIX
+from panels.prompt_text import messages_of
 from wire.errors import CallerError
 
 ENDINGS: Mapping[str, str] = {"panel": "", "merged": ":merged", "route": ":route"}
@@ -43,12 +43,4 @@ def asked(panel_id: str, caller: Caller) -> Asked:
     is_panel = row.mode in ("panel", "merged")
     first = next((model for model, _ in seats), "")
     name = f"{PREFIX}{row.collection}{ENDINGS[row.mode]}" if row.collection and row.mode in ENDINGS else first
-    return Asked(read(row.prompt), name, tuple([model for model, seat in seats if seat in SAT]) if is_panel else ())
-
-
-def read(kept: str | None) -> list[dict[str, Any]] | None:
-    try:
-        found = None if kept is None else json.loads(kept)
-    except ValueError:
-        return None
-    return found if isinstance(found, list) and found else None
+    return Asked(messages_of(row.prompt) or None, name, tuple([model for model, seat in seats if seat in SAT]) if is_panel else ())

@@ -17,11 +17,12 @@ from access.ids import new_id
 from catalog.roster import Model
 from health.attempt import Attempt, Order
 from health.costs import usd_text
-from panels import again, asks, claims, lookup, merge, outcome, plan, record, stops
+from panels import asks, claims, lookup, merge, outcome, plan, record, stops
 from panels.convene import order_for, permitted
 from panels.models import Comparison, Panel, Seat
 from panels.outcome import SeatResult
 from panels.plan import Plan, Target
+from panels.prompt_text import messages_of, words_of
 from panels.reading import in_reader
 from panels.seating import Place, hindrance
 from panels.sitting import mergers
@@ -98,13 +99,12 @@ def load(panel: str, caller: Caller) -> Compared:
     answers = [r for r in answers if r.answered]
     if len(answers) < 2:
         raise CallerError("not_comparable", "Fewer than two answers of this panel are on record with their texts.", status=409)
-    return Compared(panel, row.collection, question_of(again.read(row.prompt)), row.seed, tuple(answers))
+    return Compared(panel, row.collection, question_of(messages_of(row.prompt)), row.seed, tuple(answers))
 
 
-def question_of(messages: Sequence[dict[str, Any]] | None) -> str:
+def question_of(messages: Sequence[dict[str, Any]]) -> str:
     """The last thing that was asked, as words."""
-    said = next((m["content"] for m in reversed(messages or ()) if m.get("role") == "user"), "")
-    return said if isinstance(said, str) else "".join([str(p.get("text", "")) for p in said if p.get("type") == "text"])
+    return words_of(next((m.get("content") for m in reversed(messages) if m.get("role") == "user"), ""))
 
 
 def target_of(turn: Turn, compared: Compared, by: str) -> Target:

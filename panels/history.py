@@ -13,11 +13,12 @@ from django.db import transaction
 
 from access import audit
 from access.caller import Caller
-from access.pages import Page, keyset
+from access.pages import Page
 from health import ledger, sums
 from health.costs import usd_text
 from health.lines import Row
-from panels import comparison, lookup, stored, verdicts
+from panels import comparison, looking, lookup, stored, verdicts
+from panels.looking import Filters
 from panels.models import Comparison, Panel, Seat
 from wire.errors import CallerError
 
@@ -25,6 +26,7 @@ from wire.errors import CallerError
 BATCH, PAUSE_S = 100, 0.01
 # A seat in one of these without an attempt on record may still cost something; in any other it was never called.
 MAYBE_CALLED = frozenset({Seat.Status.RUNNING, Seat.Status.TIMEOUT, Seat.Status.CANCELLED, Seat.Status.LOST})
+EVERYTHING = Filters()
 
 
 # ------------------------------------------------------------------ one panel
@@ -39,10 +41,11 @@ def panel(panel_id: str) -> dict[str, Any] | None:
 
 
 def _panel(panel_id: str) -> dict[str, Any] | None:
-    row = Panel.objects.filter(pk=panel_id).first()
+    rows = Panel.objects.filter(pk=panel_id).select_related("comparison")
+    row = rows.first()
     attempts = ledger.attempts_of_panel(panel_id)
     if row is None and attempts:
-        row = Panel.objects.filter(pk=panel_id).first()  # both may have been written between the two looks
+        row = rows.all().first()  # both may have been written between the two looks
     if row is None:
         return _of_ledger(panel_id, attempts) if attempts else None
     seats = list(row.seats.order_by("position", "call"))
@@ -55,12 +58,11 @@ def _panel(panel_id: str) -> dict[str, Any] | None:
         "seed": row.seed,
         "picked": row.picked,
         "merge_order": row.merge_order,
-        "comparison": _comparison(row.pk, by_call),
+        "comparison": _comparison(getattr(row, "comparison", None), by_call),
     }
 
 
-def _comparison(panel_id: str, by_call: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
-    row = Comparison.objects.filter(panel=panel_id).first()
+def _comparison(row: Comparison | None, by_call: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
     if row is None or row.claims is None:
         return None
     money = _money(by_call.get(row.call, ()))
@@ -208,14 +210,12 @@ def _prompt(kept: str | None) -> Any:
 # ------------------------------------------------------------------ many panels
 
 
-def panels(whose: Caller | None, collection: str = "", limit: int = 50, page_token: str = "") -> Page[dict[str, Any]]:
-    """Lists panels without prompts and answers, newest first: a caller's own, or with None everybody's."""
-    rows = Panel.objects.defer("prompt")
-    if whose is not None:
-        rows = rows.filter(**lookup.asked_by(whose))
-    if collection:
-        rows = rows.filter(collection=collection)
-    page = keyset(rows, ("asked_at", "id"), limit, page_token, newest_first=True)
+def panels(whose: Caller | None, filters: Filters = EVERYTHING, limit: int = 50, page_token: str = "") -> tuple[Page[dict[str, Any]], bool]:
+    """Lists panels without prompts and answers, newest first: a caller's own, or with None everybody's.
+
+    Shape: the page, and whether a search for words left older panels out.
+    """
+    page, cut_off = looking.page_of(filters, whose, limit, page_token)
     ids = [row.pk for row in page.data]
     by_call = _by_call(sums.attempts_of_panels(ids))
     seats: Mapping[str, list[dict[str, Any]]] = {panel_id: [] for panel_id in ids}
@@ -226,7 +226,7 @@ def panels(whose: Caller | None, collection: str = "", limit: int = 50, page_tok
     for row in page.data:
         own = [{**seat, "judges": judged[seat["call"]]} for seat in seats[row.pk]]
         found.append({**_panel_fields(row), **_totalled(own)})
-    return Page(found, page.next)
+    return Page(found, page.next), cut_off
 
 
 # ------------------------------------------------------------------ the end of texts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, re_path
 
 from panels.api.alerts import Alerts, Seen
+from panels.api.ask_paths import Ask, CancelCall, CancelPanel, Compare, Estimate
 from panels.api.budgets import Budget, Budgets
 from panels.api.candidates import Candidates
 from panels.api.collections import Collection, Collections
@@ -16,7 +17,7 @@ from panels.api.later import Unknown
 from panels.api.models import Model, Models
 from panels.api.nearby import Nearby, Providers
 from panels.api.onboard import Batch, BatchCancel, Onboard
-from panels.api.panels import Panel, Panels
+from panels.api.panels import Panel, PanelExport, Panels
 from panels.api.probes import Estimates, Probes
 from panels.api.quotas import Quotas, Rests
 from panels.api.schedules import Schedule, ScheduleRun, Schedules
@@ -32,7 +33,12 @@ from panels.api.verdicts import Pending, Verdict
 urlpatterns: list[URLPattern] = [
     path("verdict", Verdict.as_view()),
     path("verdicts/pending", Pending.as_view()),
+    path("ask", Ask.as_view()),
+    path("estimate", Estimate.as_view()),
     path("panels", Panels.as_view()),
+    path("panels/<str:panel_id>/export", PanelExport.as_view()),
+    path("panels/<str:panel_id>/cancel", CancelPanel.as_view()),
+    path("panels/<str:panel_id>/compare", Compare.as_view()),
     path("panels/<path:panel_id>", Panel.as_view()),
     path("collections", Collections.as_view()),
     path("collections/<path:name>", Collection.as_view()),
@@ -69,6 +75,7 @@ urlpatterns: list[URLPattern] = [
     path("settings/<str:name>", Setting.as_view()),
     path("usage", Usage.as_view()),
     path("calls", Calls.as_view()),
+    path("calls/<str:call>/cancel", CancelCall.as_view()),
     path("status", Status.as_view()),
     path("schema", Schema.as_view()),
     re_path(r"", Unknown.as_view()),

@@ -15,7 +15,8 @@ PAGE = [
     OpenApiParameter("limit", int, description="Entries a page, 1 to 500; 50 without it."),
     OpenApiParameter("page_token", str, description="The next field of the page before."),
 ]
-COLLECTION = OpenApiParameter("collection", str, description="Only panels of this collection.")
+EXPORT_FORMAT = OpenApiParameter("format", str, enum=("json", "md"), description="json without it.")
+TEXTS = OpenApiParameter("texts", str, enum=("1",), description="1: with prompts and answers; at most 50 a page.")
 
 
 def described(**what: Any) -> Callable[[Method], Method]:
@@ -64,6 +65,10 @@ class VerdictKept(s.Serializer[Any]):
 class PendingSeat(s.Serializer[Any]):
     call = s.CharField()
     model = s.CharField()
+    seat = s.CharField(required=False, help_text="This and what follows with ?texts=1.")
+    status = s.CharField(required=False)
+    text = s.CharField(required=False, allow_null=True)
+    finish_reason = s.CharField(required=False, allow_null=True)
 
 
 class Pending(s.Serializer[Any]):
@@ -71,6 +76,7 @@ class Pending(s.Serializer[Any]):
     asked_at = s.DateTimeField()
     collection = s.CharField()
     seats = PendingSeat(many=True)
+    prompt = s.JSONField(required=False, allow_null=True, help_text="With ?texts=1: the conversation as it was asked.")
 
 
 class Usage(s.Serializer[Any]):
@@ -140,12 +146,41 @@ class Picked(s.Serializer[Any]):
     forced = s.ListField(child=s.CharField(), help_text="Who sat because its turn had come.")
 
 
+class ClaimSeat(s.Serializer[Any]):
+    call = s.CharField()
+    quote = s.CharField(help_text="Stands word for word in that seat's answer, white space aside.")
+
+
+class Claim(s.Serializer[Any]):
+    text = s.CharField()
+    kind = s.CharField(help_text="shared, unique or contradicted.")
+    seats = ClaimSeat(many=True)
+
+
+class Dropped(s.Serializer[Any]):
+    claims = s.IntegerField()
+    quotes = s.IntegerField()
+
+
+class Comparison(s.Serializer[Any]):
+    call = s.CharField()
+    model = s.CharField()
+    judge = s.CharField(help_text="Who asked for it.")
+    at = s.DateTimeField()
+    status = s.CharField()
+    claims = Claim(many=True)
+    dropped = Dropped()
+    cost_usd = usd()
+    usage = Usage(allow_null=True)
+
+
 class PanelWhole(PanelFields):
     seats = SeatWhole(many=True)
     prompt = s.JSONField(allow_null=True, help_text="The conversation as it was asked; null where none is kept.")
     seed = s.IntegerField(allow_null=True)
     picked = Picked(allow_null=True, help_text="Where the record decided who sits or takes the turn.")
     merge_order = s.ListField(child=s.CharField(), allow_null=True)
+    comparison = Comparison(allow_null=True, help_text="What the answers claim, once somebody had them compared.")
 
 
 # ------------------------------------------------------------------ keys

@@ -6,9 +6,10 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panels import verdicts
+from panels import verdicts, waiting
 from panels.api import shapes
 from panels.api.view import View, answer, listed
+from wire.errors import CallerError
 
 
 class Verdict(View):
@@ -27,8 +28,14 @@ class Verdict(View):
 class Pending(View):
     scopes = {"GET": ("judge",)}
 
-    @shapes.described(operation_id="list_pending_verdicts", parameters=shapes.PAGE, responses=shapes.page_of(shapes.Pending))
+    @shapes.described(operation_id="list_pending_verdicts", parameters=[*shapes.PAGE, shapes.TEXTS], responses=shapes.page_of(shapes.Pending))
     def get(self, request: Request) -> Response:
         """Lists panels with answers that nobody has judged, oldest first. Operators see everybody's, others what they asked themselves."""
         everybody = self.caller.kind == "user" and self.caller.may("operate")
-        return listed(verdicts.pending(None if everybody else self.caller, *self.page_wanted()))
+        limit, page_token = self.page_wanted()
+        whose = None if everybody else self.caller
+        if request.query_params.get("texts", "") not in ("", "0", "1"):
+            raise CallerError("invalid_request", "texts must be 1, or left out.", field="texts")
+        if request.query_params.get("texts", "") == "1":
+            return listed(waiting.with_texts(verdicts.pending(whose, min(limit, waiting.MOST), page_token)))
+        return listed(verdicts.pending(whose, limit, page_token))
