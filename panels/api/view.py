@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from django.conf import settings
 from django.db.models import ProtectedError
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -37,6 +39,19 @@ class StrictJson(BaseParser):
         return parse_body(data)
 
 
+class FastJson(JSONRenderer):
+    """Writes JSON ten times as fast as DRF does: a page of Discover is two megabytes. What that cannot write, DRF writes."""
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None) -> bytes:
+        if data is not None:
+            try:
+                return orjson.dumps(data)
+            except TypeError:  # a number above 64 bits, half a character, a value that only DRF knows
+                pass
+        written: bytes = super().render(data, accepted_media_type, renderer_context)
+        return written
+
+
 class OneForm(DefaultContentNegotiation):
     """Answers in the one form that a path has, whatever Accept names: who asks for text/csv with ?format=csv means it, and 406 helps nobody."""
 
@@ -62,6 +77,7 @@ class View(APIView):
     """One path. `scopes` tells for each method which scopes open it, any one of them; a method that is not named there needs `operate`."""
 
     parser_classes = [StrictJson]
+    renderer_classes = [FastJson]
     content_negotiation_class = OneForm
     permission_classes = [PerMethod]
     scopes: Mapping[str, tuple[str, ...]] = {}
