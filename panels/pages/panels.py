@@ -79,7 +79,7 @@ def one(request: HttpRequest, panel_id: str) -> HttpResponse:
     shown = seats.laid_out(request, panel["seats"], blind)
     if wrong:
         seats.typed(shown, request.POST, wrong.detail)
-    scopes = scopes_of(request)
+    is_under_way = panel["status"] == "running" or any(seat["is_under_way"] for seat in shown)
     context = {
         "title": f"Panel of {panel['collection']}" if panel["collection"] else "Panel",
         "panel": panel,
@@ -88,10 +88,10 @@ def one(request: HttpRequest, panel_id: str) -> HttpResponse:
         **seats.frame(request, reverse("pages:panel", args=[panel_id])),
         "is_own": panel["judge"] == request.user.get_username(),
         "has_texts": panel["prompt"] is not None or any(seat["text"] is not None for seat in shown),
-        "is_under_way": panel["status"] == "running" or any(seat["is_under_way"] for seat in shown),
+        "is_under_way": is_under_way,
         "can_be_compared": panel["mode"] in ("panel", "merged") and len(shown) > 1,
         "comparison": comparison(panel.get("comparison"), shown),
-        "calls": door.read(request, "/bench/calls", panel=panel_id, limit=200)["data"] if "read" in scopes and not request.headers.get("HX-Request") else [],
+        "calls": [] if is_under_way or "read" not in scopes_of(request) else door.read(request, "/bench/calls", panel=panel_id, limit=200)["data"],
     }
     return framed(request, "pages/panel.html", context, status=400 if wrong else 200)
 

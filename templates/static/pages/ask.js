@@ -134,7 +134,7 @@ function begin() {
   }
 
   if ($("prompt")) {
-    files = new Attachments({ drop: $("drop"), input: $("files"), list: $("attached"), area: $("prompt"), changed: () => changed(), wrong: (text) => say(text, "bad") });
+    files = new Attachments({ drop: $("drop"), input: $("files"), list: $("attached"), area: $("prompt"), changed: () => changed(), wrong: (text) => { $("left-out").textContent = text; $("left-out").hidden = !text; } });
   }
 
   // ---- what it costs
@@ -162,9 +162,11 @@ function begin() {
   function showCost(found, said = "") {
     $("cost-table").hidden = !found;
     $("cost-note").hidden = !found;
+    $("cost-short").textContent = found?.cost_usd?.typical ? `≈ ${usd(found.cost_usd.typical)}, at most ${usd(found.cost_usd.most)}` : "";
     if (!found) { $("cost").textContent = said; return; }
     const sum = found.cost_usd;
-    $("cost").replaceChildren(...(sum === null || sum.typical === null ? [element("span", { class: "cost-sum" }, "Unknown")] : [element("span", { class: "cost-sum" }, `≈ ${usd(sum.typical)}`), ` at most ${usd(sum.most)}`]));
+    const nobody = found.seats.every((seat) => seat.status === "skipped");
+    $("cost").replaceChildren(...(nobody ? ["Nobody can take this."] : sum === null || sum.typical === null ? [element("span", { class: "cost-sum" }, "Unknown")] : [element("span", { class: "cost-sum" }, `≈ ${usd(sum.typical)}`), ` at most ${usd(sum.most)}`]));
     $("cost-table").querySelector("tbody").replaceChildren(...found.seats.map((seat) => {
       const skipped = seat.status === "skipped";
       const kind = seat.seat === "member" || seat.seat === "direct" ? "" : ` ${seat.seat}`;
@@ -234,6 +236,7 @@ function begin() {
     $("composer").hidden = true;
     $("asked").hidden = false;
     $("anew").hidden = false;
+    for (const button of document.querySelectorAll("[data-blind-switch]")) button.hidden = false;
     $("lede").hidden = true;
     $("asked-prompt").textContent = shown;
     $("asked-whom").textContent = said.collection ?? said.seats[0]?.model ?? "";
@@ -270,8 +273,7 @@ function begin() {
 
   function failed(error) {
     back();
-    const seats = (error.seats ?? []).map((seat) => `${seat.model}: ${seat.message ?? seat.code ?? seat.status}`).join(" ");
-    refuse([error.message || "The server did not answer.", seats].filter(Boolean).join(" "));
+    refuse(error.message || "The server did not answer.");
     $("refused").scrollIntoView({ block: "nearest" });
   }
 
@@ -279,6 +281,7 @@ function begin() {
     $("composer").hidden = false;
     $("asked").hidden = true;
     $("anew").hidden = true;
+    for (const button of document.querySelectorAll("[data-blind-switch]")) button.hidden = true;
     $("lede").hidden = false;
     changed();
   }
@@ -312,6 +315,7 @@ function begin() {
 
   // ---- what this browser remembers
 
+  for (const button of document.querySelectorAll("[data-blind-switch]")) button.hidden = true; // the form has a box for it
   $("blind").checked = memory.get("blind") === "on";
   $("blind").addEventListener("change", () => memory.set("blind", $("blind").checked ? "on" : "off"));
   const choose = (value) => { if ([...$("target").options].some((option) => option.value === value)) $("target").value = value; };

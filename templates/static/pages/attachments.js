@@ -27,6 +27,7 @@ export class Attachments {
   }
 
   async take(files) {
+    this.wrong("");
     for (const file of [...files]) {
       const name = (file.name || "pasted").replace(/[\r\n`]/g, " ");
       if (file.size > LARGE) { this.wrong(`${name} has ${bytes(file.size)}; at most ${bytes(LARGE)} are taken.`); continue; }

@@ -52,7 +52,7 @@ export async function keep(form) {
   const [real, wrong] = [lines(form.elements.real), lines(form.elements.false)];
   try {
     await call("POST", "verdict", { call: form.elements.call.value, useful: useful === "" ? null : useful === "true", note: form.elements.note.value, real, false: wrong });
-    const parts = [useful === "true" ? "useful" : useful === "false" ? "not useful" : "", real.length ? `${real.length} hold${real.length === 1 ? "s" : ""}` : "", wrong.length ? `${wrong.length} false` : ""];
+    const parts = [useful === "true" ? "useful" : useful === "false" ? "not useful" : "", real.length ? `${real.length} real` : "", wrong.length ? `${wrong.length} false` : ""];
     told.textContent = `Kept: ${parts.filter(Boolean).join(", ")}.`;
     told.dataset.tone = "good";
     form.dataset.judged = "";
@@ -131,7 +131,7 @@ bar.className = "claim-bar";
 bar.hidden = true;
 bar.setAttribute("role", "toolbar");
 bar.setAttribute("aria-label", "Judge the selected text");
-for (const [kind, label] of [["real", "Holds"], ["false", "False"]]) {
+for (const [kind, label] of [["real", "Real"], ["false", "False"]]) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "small";
@@ -210,7 +210,7 @@ bind(["u"], "Useful", () => judge(current(), "true"));
 bind(["n"], "Not useful", () => judge(current(), "false"));
 bind([".", ">"], "Select the next sentence; > adds it", (event) => { const answer = current()?.querySelector("[data-answer]"); return answer ? step(answer, 1, event.key === ">") : false; });
 bind([",", "<"], "Select the sentence before; < adds it", (event) => { const answer = current()?.querySelector("[data-answer]"); return answer ? step(answer, -1, event.key === "<") : false; });
-bind(["r"], "The selected text holds", () => claim("real"));
+bind(["r"], "The selected text is real", () => claim("real"));
 bind(["f"], "The selected text is false", () => claim("false"));
 bind(["m"], "Write a note; Ctrl Enter keeps it", () => {
   const form = current()?.querySelector("form[data-judge]:not([hidden])");

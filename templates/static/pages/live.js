@@ -73,7 +73,9 @@ class Seat {
 
   end(said) {
     this.begin(said);
-    if (said.text !== null && said.text !== undefined) this.growing.now(said.text);
+    // A seat that is waited for no longer has said what it said; its whole answer may still come, to the panel's own page.
+    const isLate = said.status === "timeout";
+    if (said.text || (said.text === "" && !isLate)) this.growing.now(said.text);
     else if (this.growing.text) this.growing.now();
     const text = this.growing.text;
     const answer = this.part("answer");
@@ -82,7 +84,7 @@ class Seat {
     this.part("time").textContent = `${seconds(said.seconds)}${said.ttft_seconds == null ? "" : `, first word after ${seconds(said.ttft_seconds)}`}`;
     this.part("tokens").textContent = said.usage ? `${said.usage.estimated ? "about " : ""}${count(said.usage.input_tokens)} in, ${count(said.usage.output_tokens)} out` : "";
     this.part("cost").textContent = said.cost_usd === null || said.cost_usd === undefined ? "cost unknown" : usd(said.cost_usd);
-    const isAnswer = ANSWERED.includes(said.status) || Boolean(text);
+    const isAnswer = ANSWERED.includes(said.status) || (Boolean(text) && !isLate);
     this.element.toggleAttribute("data-answered", isAnswer);
     if (this.form) this.form.hidden = !isAnswer;
   }

@@ -36,7 +36,9 @@ export function render(element, text) {
     smaller.append(...heading.childNodes);
     heading.replaceWith(smaller);
   }
-  for (const block of part.querySelectorAll("p, li, ul, ol, h4, h5, h6, blockquote, table, th, td")) block.dir = "auto"; // each in the direction of its own script
+  for (const block of part.querySelectorAll("p, ul, ol, h4, h5, h6, blockquote, table")) { // each in the direction of its own script
+    if (!block.parentElement?.closest("[dir]")) block.dir = "auto"; // what is inside follows: "auto" looks past parts that say a direction themselves
+  }
   for (const wide of part.querySelectorAll("pre, table")) { wide.tabIndex = 0; }
   element.replaceChildren(part);
 }

@@ -42,7 +42,7 @@ function take(part) {
   if (!("underWay" in part.dataset)) {
     delete panel.dataset.underWay;
     document.getElementById("under-way")?.remove();
-    document.getElementById("panel-head").replaceWith(part.querySelector("#panel-head"));
+    for (const id of ["panel-head", "calls"]) document.getElementById(id).replaceWith(part.querySelector(`#${id}`));
     for (const later of document.querySelectorAll("[data-when-over]")) later.hidden = false;
     say("The panel is over.", "plain");
   }
