@@ -316,11 +316,11 @@ def mcp_stdio(url: str, model: str, key: str) -> tuple[Snippet, ...]:
 
 
 def bench_command(url: str, model: str, key: str) -> tuple[Snippet, ...]:
-    collection = model.removeprefix("bench/").partition(":")[0]
+    asked = quote(model.removeprefix("bench/")) + ("" if model.startswith("bench/") else " --model")
     return (
         Snippet("Shell, once", install_line(url), note="The command comes from this server, in its own version."),
         Snippet("Shell", f"export BENCHWARMERS_URL={quote(url)}\nexport {KEY_VARIABLE}={quote(key)}\nbench status"),
-        Snippet("Then", f"git diff | bench ask {quote(collection)} 'Review this diff.'\nbench connect --help    # sets other programs up by itself"),
+        Snippet("Then", f"git diff | bench ask {asked} 'Review this diff.'\nbench connect --help    # sets other programs up by itself"),
     )
 
 

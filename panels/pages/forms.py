@@ -20,6 +20,7 @@ def texts(said: str) -> list[str]:
     return [line for row in said.splitlines() if (line := row.strip())]
 
 
-def wrong(refused: Refused) -> dict[str, Any]:
-    """What a form needs to show a refusal. Shape: `wrong` is by field, lists' entries under their list."""
-    return {"refused": refused, "wrong": {refused.field.partition("[")[0].partition(".")[0]: refused.detail} if refused.field else {}}
+def wrong(refused: Refused, **fields: str) -> dict[str, Any]:
+    """What a form needs to show a refusal. Shape: `wrong` is by field, lists' entries under their list; `fields` names those that the form calls otherwise."""
+    at = refused.field.partition("[")[0].partition(".")[0]
+    return {"refused": refused, "wrong": {fields.get(at, at): refused.detail} if at else {}}

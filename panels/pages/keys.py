@@ -97,7 +97,7 @@ def form_page(request: HttpRequest, form: dict[str, Any], key: dict[str, Any] | 
         "scopes": SCOPES,
         # Collections that are gone stay on the list of a key that names them.
         "there": there + [name for name in chosen if name not in there],
-        **(wrong(refused) if refused else {}),
+        **(wrong(refused, expires_at="expires") if refused else {}),
     }
     return framed(request, "pages/keys/form.html", context, status=refused.status if refused else 200)
 

@@ -123,7 +123,7 @@ def settings(request: HttpRequest) -> HttpResponse:
 
 def title_of(name: str) -> str:
     _, _, last = name.partition(".")
-    return TITLES.get(name) or last.replace("_", " ").capitalize()
+    return TITLES.get(name) or last.replace("_client_id", ": client id").replace("_", " ").capitalize()
 
 
 def shown(one: dict[str, Any]) -> dict[str, Any]:
@@ -175,6 +175,8 @@ def schedules(request: HttpRequest) -> HttpResponse:
             messages.success(request, said)
             return redirect(f"{reverse('pages:schedules')}#{name}")
     found = [one | {"title": SCHEDULES.get(one["name"], one["name"])} for one in door.everything(request, "/bench/schedules")]
+    order = list(SCHEDULES)
+    found.sort(key=lambda one: order.index(one["name"]) if one["name"] in SCHEDULES else len(order))
     for one in found:
         if refused and one["name"] == name:
             one |= {"wrong": {refused.field: refused.detail}, "typed": request.POST.dict()}
