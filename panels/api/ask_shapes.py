@@ -13,6 +13,7 @@ class Seating(s.Serializer[Any]):
     seats = s.ListField(child=s.CharField(), required=False, allow_null=True, help_text="Exactly these sit as members. null: as the collection seats.")
     again = s.CharField(required=False, help_text="A panel on record: its prompt and its seats, unless others are given.")
     reseat = s.BooleanField(required=False, help_text="With again: the collection seats anew.")
+    detached = s.BooleanField(required=False, help_text="The panel goes on when the connection closes.")
 
     def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
         besides = s.ListField(child=s.CharField(), required=False, help_text="Sit besides, at this one panel.")
