@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.auth import NotAllowed
-from panels import exporting, history, lookup
+from panels import exporting, history, lookup, openings
 from panels.api import shapes
 from panels.api.panel_lists import PARAMETERS, filters_of
 from panels.api.view import View, answer, listed, not_found
@@ -24,12 +24,14 @@ class Panels(View):
 
     @shapes.described(operation_id="list_panels", parameters=[*shapes.PAGE, *PARAMETERS], responses=shapes.page_of(shapes.PanelListed))
     def get(self, request: Request) -> Response:
-        """Lists panels, newest first, without prompts and answers. Whoever may not read sees what they asked themselves."""
+        """Lists panels, newest first, with how their prompts begin and no answers. Whoever may not read sees what they asked themselves."""
         filters = filters_of(request)
         # Who may read no prompt learns nothing of it by looking for words either.
         sees_all = self.caller.may("operate") if filters.find else self.caller.may("read")
         page, is_cut_off = history.panels(None if sees_all else self.caller, filters, *self.page_wanted())
-        found = listed(page)
+        mine = [p["panel"] for p in page.data if self.caller.may("operate") or lookup.is_own(self.caller, p["judge"], p["key_id"])]
+        begins = openings.of_panels(mine)
+        found = listed(page.mapped(lambda p: {**p, "opening": begins.get(p["panel"])}))
         if is_cut_off and isinstance(found.data, dict):
             found.data["searched"] = LOOKED_THROUGH
         return found

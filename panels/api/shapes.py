@@ -138,6 +138,7 @@ class PanelFields(s.Serializer[Any]):
 
 
 class PanelListed(PanelFields):
+    opening = s.CharField(allow_null=True, help_text="The first words that a user says; null where the prompt is kept no longer or not the caller's to read.")
     seats = SeatListed(many=True)
 
 
