@@ -1,6 +1,6 @@
 // Marks what a comparison quotes in the answers, and leads from a claim to its words.
-import { call } from "./bench.js";
-import { confirmed, say } from "./app.js";
+import { call, element } from "./bench.js";
+import { say } from "./app.js";
 import { go } from "./judge.js";
 import { mark, unmark } from "./marks.js";
 
@@ -23,15 +23,32 @@ document.addEventListener("click", (event) => {
   marks[0]?.scrollIntoView({ block: "center" });
 });
 
+/** Asks who is to compare. Gives an alias, "" for the collection's own merger, null for nobody. */
+async function reader(isAgain) {
+  const dialog = document.getElementById("comparing");
+  const select = dialog.querySelector("select");
+  dialog.querySelector("[data-replaces]").hidden = !isAgain;
+  dialog.returnValue = "";
+  dialog.showModal();
+  if (select.options.length === 1) {
+    try {
+      for (const model of (await call("GET", "models?limit=500&status=active")).data) select.append(element("option", { value: model.alias }, model.alias));
+    } catch { /* the collection's merger is still there to be chosen */ }
+  }
+  await new Promise((over) => { dialog.addEventListener("close", over, { once: true }); });
+  return dialog.returnValue === "yes" ? select.value : null;
+}
+
 /** Has a merger compare a panel's answers, and draws what it found. `address` is the panel's own page. */
 export async function compare(panel, address, button) {
   const place = document.getElementById("comparison-place");
-  if (place.firstElementChild && !(await confirmed("Compare once more? The comparison that is here is replaced, and the merger is paid again."))) return;
+  const by = await reader(place.firstElementChild !== null);
+  if (by === null) return;
   button.disabled = true;
   const label = button.lastChild.data;
   button.lastChild.data = "A merger reads the answers…";
   try {
-    await call("POST", `panels/${panel}/compare`, {});
+    await call("POST", `panels/${panel}/compare`, by ? { with: by } : {});
     const part = new DOMParser().parseFromString(await (await fetch(address, { headers: { "HX-Request": "true" } })).text(), "text/html");
     place.replaceChildren(...part.getElementById("comparison-place").childNodes);
     markAll();
