@@ -86,7 +86,7 @@ async def convene(
             task = asyncio.create_task(sit(gateway, plan, seat, attempt, ask, collection.wait_max_s, live))
             tasks[task], attempts[task] = seat, attempt
         # One line for all that go out at once, before any of them does.
-        gateway.writer.record({"begin": begin, "seats": [record.seat_row(plan.panel, r) for r in results]})
+        gateway.writer.record(record.fitting(plan, {"begin": begin, "seats": [record.seat_row(plan.panel, r) for r in results]}))
         if live:
             live.begun(plan, purpose, waiting)
         for result in list(results):
@@ -141,7 +141,7 @@ async def sit(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, ask: A
             if refused is not None:
                 attempt.recorded = True  # there is nothing to record of a call that never was
                 result = unasked(seat, *refused)
-                gateway.writer.record({"seats": [record.seat_row(plan.panel, result)]})
+                gateway.writer.record(record.fitting(plan, {"seats": [record.seat_row(plan.panel, result)]}))
                 return result
             attempt.restart()
             gateway.writer.record({"begin": [attempt.stub()]})
@@ -161,7 +161,7 @@ async def sit(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, ask: A
         finally:
             attempt.recorded = True
             result = result_of(seat, attempt)
-            line = {"attempts": [attempt.row()], "seats": [record.seat_row(plan.panel, result)]}
+            line = record.fitting(plan, {"attempts": [attempt.row()], "seats": [record.seat_row(plan.panel, result)]})
             if ask is not None:
                 line["settle"] = [{"permit": ask.id, "truth": asks.seat_truth(ask, attempt)}]
             gateway.writer.record(line)
@@ -176,7 +176,8 @@ def write_down(gateway: Gateway, plan: Plan, seat: Seat, attempt: Attempt, task:
     """Records a seat that was cancelled before it could do so itself."""
     if not attempt.recorded:
         attempt.recorded = True
-        gateway.writer.record({"attempts": [attempt.row()], "seats": [record.seat_row(plan.panel, result_of(seat, attempt))]})
+        line = {"attempts": [attempt.row()], "seats": [record.seat_row(plan.panel, result_of(seat, attempt))]}
+        gateway.writer.record(record.fitting(plan, line))
 
 
 async def swallow(chunks: Sequence[object]) -> None:

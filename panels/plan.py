@@ -72,6 +72,7 @@ class Plan:
     seats: tuple[Seat, ...]
     picked: Picked | None = None
     budgets: tuple[Limit, ...] = ()
+    on_record: bool = True  # whether its panel and seats are kept besides its calls
 
     @property
     def collection(self) -> Collection:

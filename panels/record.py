@@ -46,6 +46,11 @@ def begun(plan: Plan, mode: str, dialect: str) -> dict[str, Any]:
     }
 
 
+def fitting(plan: Plan, line: dict[str, Any]) -> dict[str, Any]:
+    """Leaves the panel and its seats out of a line where only its calls are kept: who asked keeps the answers."""
+    return line if plan.on_record else {key: items for key, items in line.items() if key not in ("panels", "seats")}
+
+
 def running_seat(panel: str, call: str, position: int, model: str, seat: str) -> dict[str, Any]:
     return {"call": call, "panel": panel, "position": position, "model": model, "seat": seat, "status": RUNNING}
 

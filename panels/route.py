@@ -74,14 +74,14 @@ async def route(turn: Turn, target: Target) -> None:
         planned,
         candidates,
         bounds,
-        purpose="route",
+        purpose=turn.purpose or "route",
         keep_text=keep,
         failover_on_refusal=collection.failover_on_refusal,
         prepare=prepare,
         remember=remember,
     )
     await single.run()
-    if collection.shadow_share > 0 and random.random() < collection.shadow_share:
+    if not turn.purpose and collection.shadow_share > 0 and random.random() < collection.shadow_share:
         shadow(turn, single, members)
 
 

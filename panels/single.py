@@ -159,12 +159,14 @@ class Single:
         raise await self.given_up()
 
     async def streamed(self, able: Sequence[Candidate]) -> None:
-        turn, out, live = self.turn, self.turn.out, self.live
+        turn, out, live, waits = self.turn, self.turn.out, self.live, False
         self.writer = writer = turn.dialect.stream_writer(turn.request, self.answer_id, int(self.plan.asked_at.timestamp()))
         self.stream = stream = Stream(turn, writer)
         if live:
             await stream.begin()
-            live.begun(replace(self.plan, seats=(self.seat_of(able[0].model),)), self.purpose)
+            first = self.seat_of(able[0].model)
+            waits = asks.seat_ask(self.plan, self.attempt_for(able[0].model, last=True)) is not None
+            live.begun(replace(self.plan, seats=(first,)), self.purpose, [first.call] if waits else ())
         else:
             stream.begin_late()
         try:
@@ -172,7 +174,7 @@ class Single:
                 attempt = self.attempt_for(candidate.model, last=candidate is able[-1])
                 if not await self.permitted(candidate, attempt):
                     continue
-                if live and (self.attempts or candidate is not able[0]):
+                if live and (waits or self.attempts or candidate is not able[0]):
                     live.started(self.seat_of(candidate.model))
                 early: list[Chunk] = []
                 self.kept = []
@@ -288,7 +290,7 @@ class Single:
 
     async def permitted(self, candidate: Candidate, attempt: Attempt) -> bool:
         """The endpoint's and the model's limits. Waits for them where nobody else can take the turn, or the conversation lives here."""
-        if self.purpose == "route" and (rest := self.turn.gateway.rest_of(candidate.model)):
+        if self.plan.target.mode == "route" and (rest := self.turn.gateway.rest_of(candidate.model)):
             # Learned since the turn was planned, perhaps from its own first try: the next model behind the same key is not asked in vain.
             self.refused.append(outcome.skipped(self.seat_of(candidate.model), resting(candidate.model, rest)))
             return False
@@ -320,7 +322,8 @@ class Single:
         attempt.restart()
         self.attempts.append(attempt)
         self.turn.gateway.writer.record({"begin": [attempt.stub()]})
-        self.turn.gateway.note_seated([attempt.order.model.alias])
+        if not self.turn.purpose:
+            self.turn.gateway.note_seated([attempt.order.model.alias])
         return attempt
 
     def failed(self, attempt: Attempt, error: UpstreamError) -> None:
@@ -328,7 +331,7 @@ class Single:
         self.record(attempt)
         if attempt.told:
             self.turn.gateway.heard(attempt)
-        self.rested |= self.turn.gateway.learn(attempt, error, every_kind=self.purpose == "route")
+        self.rested |= self.turn.gateway.learn(attempt, error, every_kind=self.plan.target.mode == "route")
 
     def is_callers_own(self, error: UpstreamError) -> bool:
         return error.code in CALLERS_OWN and not (error.code == "content_policy" and self.failover_on_refusal)
@@ -360,6 +363,8 @@ class Single:
         if self.ended:
             return
         self.ended = True
+        if self.turn.purpose:
+            self.turn.results = [self.result()] if self.attempts else self.refused
         open_ones = [a for a in self.attempts if not a.recorded]
         line: dict[str, Any] = dict(extra or {})
         if self.ask is not None:

@@ -6,7 +6,6 @@ import asyncio
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from access.ids import new_id
 from catalog.roster import Model
@@ -32,6 +31,8 @@ from wire.estimate import request_tokens
 async def panel(turn: Turn, target: Target) -> None:
     """Every member and the explorers answer; merged, one more writes one answer from all."""
     planned = await planned_panel(turn, target)
+    if turn.purpose:
+        planned = replace(planned, on_record=False)
     target, collection, now = planned.target, planned.collection, planned.asked_at
     turn.panel = planned.panel
     hindrances = [s.place.hindrance for s in planned.seats if s.place.hindrance]
@@ -45,9 +46,11 @@ async def panel(turn: Turn, target: Target) -> None:
     ask = asks.key_ask(planned, models, (collection.timeout_s + collection.wait_max_s) * (1 + len(candidates)), candidates)
     await reserve(turn, ask)
     writer = turn.gateway.writer
-    writer.record({"begin": [{"id": planned.panel, "panel": planned.panel}], **record.begun(planned, target.mode, turn.dialect.name)})
-    turn.gateway.note_seated([m.alias for m in models])
-    if collection.picking == "record" and sits_in_part(collection):
+    line = {"begin": [{"id": planned.panel, "panel": planned.panel}], **record.begun(planned, target.mode, turn.dialect.name)}
+    writer.record(record.fitting(planned, line))
+    if not turn.purpose:
+        turn.gateway.note_seated([m.alias for m in models])
+    if not turn.purpose and collection.picking == "record" and sits_in_part(collection):
         sat = [s.place.alias for s in planned.seats if s.place.seat == "member" and not s.place.hindrance]
         turn.gateway.evidence.note(collection.name, planned.panel, now, sat)
     sitting = Sitting(turn, planned, ask)
@@ -119,7 +122,7 @@ class Sitting:
             if first := self.writer.start():
                 await self.turn.out.write(first)
         with upstream_time(self.turn):
-            await convene(self.turn.gateway, self.plan, self.mode, self.on_seat, self.tasks, self.live)
+            await convene(self.turn.gateway, self.plan, self.turn.purpose or self.mode, self.on_seat, self.tasks, self.live)
             if not any(r.answered for r in self.results):
                 await self.nobody()
                 return
@@ -130,6 +133,7 @@ class Sitting:
 
     async def on_seat(self, result: SeatResult) -> None:
         self.results.append(result)
+        self.turn.results = self.results
         if self.live:
             self.live.over(result)
         if self.turn.on_seat:
@@ -189,7 +193,7 @@ class Sitting:
         """All answers together may be more than a model holds that held the question."""
         seat = Seat(new_id("call"), len(self.results), Place(model.alias, model, "merger"))
         self.results.append(result := outcome.skipped(seat, hindered))
-        self.turn.gateway.writer.record({"seats": [record.seat_row(self.plan.panel, result)]})
+        self.turn.gateway.writer.record(record.fitting(self.plan, {"seats": [record.seat_row(self.plan.panel, result)]}))
         if self.live:
             self.live.started(replace(seat, place=replace(seat.place, hindrance=hindered)))
             self.live.over(result)
@@ -209,7 +213,7 @@ class Sitting:
     async def written_by(self, seat: Seat, model: Model, request: Request, running: stops.Running) -> tuple[SeatResult, bool]:
         collection = self.plan.collection
         planned = replace(self.plan, request=request, tokens=request_tokens(request))
-        order = order_for(planned, seat, "merged", collection.timeout_s, collection.first_token_timeout_s, collection.idle_timeout_s)
+        order = order_for(planned, seat, self.turn.purpose or "merged", collection.timeout_s, collection.first_token_timeout_s, collection.idle_timeout_s)
         attempt = Attempt(order)
         writer, live = self.turn.gateway.writer, self.live
         seat_ask = asks.seat_ask(planned, attempt)
@@ -228,7 +232,8 @@ class Sitting:
             attempt = Attempt(order)
             if live:
                 live.started(seat)
-        writer.record({"begin": [attempt.stub()], "seats": [record.running_seat(self.plan.panel, seat.call, seat.position, model.alias, "merger")]})
+        begun = {"begin": [attempt.stub()], "seats": [record.running_seat(self.plan.panel, seat.call, seat.position, model.alias, "merger")]}
+        writer.record(record.fitting(self.plan, begun))
         wrote = False
 
         async def sink(chunks: list[Chunk]) -> None:
@@ -255,7 +260,7 @@ class Sitting:
         finally:
             result = outcome.result_of(seat, attempt)
             self.results.append(result)
-            line: dict[str, Any] = {"attempts": [attempt.row()], "seats": [record.seat_row(self.plan.panel, result)]}
+            line = record.fitting(self.plan, {"attempts": [attempt.row()], "seats": [record.seat_row(self.plan.panel, result)]})
             if seat_ask is not None:
                 line["settle"] = [{"permit": seat_ask.id, "truth": asks.seat_truth(seat_ask, attempt)}]
             writer.record(line)
@@ -316,7 +321,7 @@ class Sitting:
             return
         self.closed = True
         seconds = time.monotonic() - self.turn.began
-        line = record.ended(self.plan.panel, self.status, seconds, self.merge_order)
+        line = record.fitting(self.plan, record.ended(self.plan.panel, self.status, seconds, self.merge_order))
         running = {task for task in self.tasks if not task.done()}
         if self.ask is None:
             line["over"] = [self.plan.panel]

@@ -57,7 +57,8 @@ class Turn:
 
     `besides` are aliases seated at this one panel besides the members, `seats` those that sit in the members' place, where the caller named them. With
     `on_seat` a panel tells each seat by it and replies whole, though the request streams from providers; with `live` seats are told while they write, and
-    the stream's writer says only the end.
+    the stream's writer says only the end. `purpose` is what the ledger says its calls are for, where that is not its mode; such a turn has its `results` in the
+    end, and is nobody's panel.
     """
 
     gateway: Gateway
@@ -71,6 +72,8 @@ class Turn:
     headers_in: Mapping[str, str] = field(default_factory=dict)
     upstream_s: float = 0.0
     panel: str = ""
+    purpose: str = ""
+    results: Sequence[SeatResult] = ()
     besides: tuple[str, ...] = ()
     on_seat: Callable[[SeatResult], Awaitable[None]] | None = None
     seats: tuple[str, ...] | None = None
