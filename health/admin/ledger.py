@@ -68,7 +68,7 @@ class AttemptAdmin(ReadOnly, AuditedAdmin):
     noun = "call"
     paginator = InfinitePaginator
     show_full_result_count = False
-    list_per_page = 40
+    list_per_page = 30
     ordering = ("-started_at",)
     sortable_by = ("started_shown",)
     list_display = ("started_shown", "model", "endpoint", "purpose", "status_shown", "tokens_in", "tokens_out", "cost_shown", "seconds_shown", "who")
