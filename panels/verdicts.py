@@ -163,8 +163,8 @@ def pending_of(calls: object, limit: int = 50, page_token: str = "") -> Page[Pen
         raise CallerError("invalid_request", f"calls names {len(calls)} seats; at most {CALLS_MAX} are looked up at once.", field="calls")
     calls = [call for call in calls if call.isprintable()]  # all others are no ids, and some of them no database takes
     if calls:
-        newest = max(calls)  # ids sort by time, and only a seat of a moment ago can be missing here
-        lookup.after_a_drain(lambda: Seat.objects.filter(pk=newest).exists() or None, newest)
+        newest = max(calls)  # ids sort by time, and only what a seat of a moment ago came to can be missing here
+        lookup.after_a_drain(lambda: Seat.objects.filter(pk=newest).exclude(status=Seat.Status.RUNNING).exists() or None, newest)
     return _pending(_unjudged().filter(call__in=calls), {}, limit, page_token)
 
 
