@@ -23,23 +23,50 @@ class KnownProvider:
     doc: str
 
 
-# models.dev names a package of code for these, not an address. Base URLs as each documents them.
+# models.dev names a package of code for some of these, not an address; the others must be there before any catalog was read. Base URLs as each documents them.
 WELL_KNOWN: Mapping[str, tuple[str, str]] = {
     "aihubmix": ("https://aihubmix.com/v1", "openai"),
     "anthropic": ("https://api.anthropic.com/v1", "anthropic"),
     "cerebras": ("https://api.cerebras.ai/v1", "openai"),
     "cohere": ("https://api.cohere.ai/compatibility/v1", "openai"),
     "deepinfra": ("https://api.deepinfra.com/v1/openai", "openai"),
+    "deepseek": ("https://api.deepseek.com", "openai"),
+    "fireworks-ai": ("https://api.fireworks.ai/inference/v1", "openai"),
     "google": ("https://generativelanguage.googleapis.com/v1beta", "gemini"),
     "groq": ("https://api.groq.com/openai/v1", "openai"),
+    "huggingface": ("https://router.huggingface.co/v1", "openai"),
     "mistral": ("https://api.mistral.ai/v1", "openai"),
     "openai": ("https://api.openai.com/v1", "openai"),
+    "openrouter": ("https://openrouter.ai/api/v1", "openai"),
     "perplexity": ("https://api.perplexity.ai", "openai"),
     "togetherai": ("https://api.together.xyz/v1", "openai"),
     "v0": ("https://api.v0.dev/v1", "openai"),
     "venice": ("https://api.venice.ai/api/v1", "openai"),
     "vercel": ("https://ai-gateway.vercel.sh/v1", "openai"),
     "xai": ("https://api.x.ai/v1", "openai"),
+}
+
+# How they write themselves, where no catalog said it yet.
+TITLES: Mapping[str, str] = {
+    "aihubmix": "AIHubMix",
+    "anthropic": "Anthropic",
+    "cerebras": "Cerebras",
+    "cohere": "Cohere",
+    "deepinfra": "DeepInfra",
+    "deepseek": "DeepSeek",
+    "fireworks-ai": "Fireworks AI",
+    "google": "Google Gemini",
+    "groq": "Groq",
+    "huggingface": "Hugging Face",
+    "mistral": "Mistral",
+    "openai": "OpenAI",
+    "openrouter": "OpenRouter",
+    "perplexity": "Perplexity",
+    "togetherai": "Together AI",
+    "v0": "v0",
+    "venice": "Venice",
+    "vercel": "Vercel AI Gateway",
+    "xai": "xAI",
 }
 
 # Further hosts, by pattern.

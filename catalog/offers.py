@@ -64,7 +64,7 @@ def known_providers() -> dict[str, KnownProvider]:
         said = KnownProvider(row.source, row.provider, row.title, row.base_url, row.kind, row.key_env, row.doc)
         found[row.provider] = filled(found[row.provider], said) if row.provider in found else said
     for name, (base_url, kind) in known.WELL_KNOWN.items():
-        said = KnownProvider(TABLE, name, name, base_url, kind, "", "")
+        said = KnownProvider(TABLE, name, known.TITLES.get(name, name), base_url, kind, "", "")
         found[name] = filled(found[name], said) if name in found else said
     return found
 

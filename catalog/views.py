@@ -5,7 +5,7 @@ A GET finishes the sign-in, since that is what providers send. Its state is good
 
 from __future__ import annotations
 
-from urllib.parse import urljoin
+from urllib.parse import urlencode, urljoin
 
 from django.conf import settings
 from django.contrib.admin.utils import quote
@@ -50,7 +50,10 @@ def signin_callback(request: HttpRequest, provider: str, state: str = "") -> Htt
         )
     except signing.SignInRefused as error:
         return refused(request, str(error), 400)
-    response = redirect("admin:catalog_signin_change", quote(done.id))
+    if request.session.pop("first_steps_signin", "") == done.id:
+        response = redirect(f"{reverse('pages:start')}?{urlencode({'endpoint': done.endpoint})}")
+    else:
+        response = redirect("admin:catalog_signin_change", quote(done.id))
     response["Referrer-Policy"] = "no-referrer"  # the address holds the code
     return response
 

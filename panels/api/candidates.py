@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from rest_framework.request import Request
@@ -14,7 +15,7 @@ from catalog.candidates import Candidate, Kept
 from catalog.editing import UnknownEndpoint
 from panels.api import discover_shapes as found_shapes
 from panels.api import shapes
-from panels.api.discover import flag
+from panels.api.discover import can_of, flag
 from panels.api.view import View, not_found, text_of
 from panels.api.wording import to_json
 from wire.errors import CallerError
@@ -30,7 +31,8 @@ class Candidates(View):
         """Lists what endpoints serve beyond the roster, as they last said; `listings` tells when that was, and what went wrong since."""
         limit, page_token = self.page_wanted()
         endpoint = request.query_params.get("endpoint", "")
-        everything, asked = flag(request, "all"), flag(request, "refresh")
+        everything, asked, free = flag(request, "all"), flag(request, "refresh"), flag(request, "free")
+        words, can = request.query_params.get("text", "").casefold().split(), can_of(request)
         try:
             if asked:
                 if not self.caller.may("operate"):
@@ -39,8 +41,10 @@ class Candidates(View):
             found, lists = candidates.beyond(endpoint, everything)
         except UnknownEndpoint:
             raise not_found("endpoint", endpoint) from None
+        found = [one for one in found if fits(one, words, free, can)]
         page = sliced(found, lambda one: (one.endpoint, one.served_name), limit, page_token)
-        return Response({"data": [shown(one) for one in page.data], "next": page.next, "listings": [listing_shown(*one) for one in lists]})
+        listings = [listing_shown(*one) for one in lists]
+        return Response({"data": [shown(one) for one in page.data], "next": page.next, "total": len(found), "listings": listings})
 
     @shapes.described(operation_id="add_candidates", request=found_shapes.CandidatesAdded, responses={201: found_shapes.Added})
     def post(self, request: Request) -> Response:
@@ -55,11 +59,25 @@ class Candidates(View):
             raise not_found("endpoint", endpoint) from None
 
 
+def fits(one: Candidate, words: list[str], free: bool, can: tuple[str, ...]) -> bool:
+    """Whether it is what somebody looks for: all words in its name, free of cost, able to do what is named."""
+    name = one.served_name.casefold()
+    if not all(word in name for word in words) or any((fact := one.facts.get(what)) is None or fact.value is not True for what in can):
+        return False
+    return not free or is_free(one)
+
+
+def is_free(one: Candidate) -> bool:
+    amounts = [fact.value for name in ("input_usd_per_mtok", "output_usd_per_mtok") if (fact := one.facts.get(name)) is not None]
+    return any(offer.free for offer in one.offers) or (len(amounts) == 2 and all(Decimal(amount) == 0 for amount in amounts))
+
+
 def shown(one: Candidate) -> dict[str, Any]:
     return {
         "endpoint": one.endpoint,
         "served_name": one.served_name,
         "chat": one.chat,
+        "free": is_free(one),
         "facts": to_json(one.facts),
         "offers": [{"source": o.source, "provider": o.provider, "served_name": o.served_name, "free": o.free, "prices": to_json(o.prices)} for o in one.offers],
         "on_roster": one.alias or None,

@@ -116,16 +116,13 @@ def route_shown(route: Route) -> dict[str, Any]:
 def wanted_of(request: Request) -> Wanted:
     """Reads the filters. Errors: CallerError 400 naming the one that is wrong."""
     asked = request.query_params
-    can = tuple(name for name in asked.get("can", "").split(",") if name)
-    if wrong := next((name for name in can if name not in CAPABILITIES), None):
-        raise CallerError("invalid_request", f"can holds {wrong[:40]!r}; it takes {', '.join(CAPABILITIES)}, with commas.", field="can")
     sort = asked.get("sort", "") or "released"
     if sort not in SORTS:
         raise CallerError("invalid_request", f"sort must be one of {', '.join(SORTS)}.", field="sort")
     return Wanted(
         text=asked.get("text", ""),
         provider=asked.get("provider", ""),
-        can=can,
+        can=can_of(request),
         min_context=whole(asked.get("min_context", ""), "min_context"),
         max_price=price(asked.get("max_price", "")),
         free=flag(request, "free"),
@@ -136,6 +133,14 @@ def wanted_of(request: Request) -> Wanted:
         with_deprecated=flag(request, "deprecated"),
         sort=sort,
     )
+
+
+def can_of(request: Request) -> tuple[str, ...]:
+    """Reads ?can=. Errors: CallerError 400."""
+    can = tuple(name for name in request.query_params.get("can", "").split(",") if name)
+    if wrong := next((name for name in can if name not in CAPABILITIES), None):
+        raise CallerError("invalid_request", f"can holds {wrong[:40]!r}; it takes {', '.join(CAPABILITIES)}, with commas.", field="can")
+    return can
 
 
 def flag(request: Request, name: str) -> bool:

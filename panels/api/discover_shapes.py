@@ -34,6 +34,9 @@ WANTED = [
 CANDIDATES = [
     *PAGE,
     OpenApiParameter("endpoint", str, description="Only what this endpoint lists."),
+    OpenApiParameter("text", str, description="Words that all stand in the served name."),
+    OpenApiParameter("can", str, description="As for discover."),
+    flag("free", "1: only what costs nothing there."),
     flag("all", "1: with what is on the roster, and what answers no prompts."),
     flag("refresh", "1: endpoints are asked first. Needs `operate`."),
 ]
@@ -129,6 +132,7 @@ class Candidate(s.Serializer[Any]):
     endpoint = s.CharField()
     served_name = s.CharField()
     chat = s.BooleanField(help_text="Whether it answers prompts with text.")
+    free = s.BooleanField(help_text="It costs nothing there.")
     facts = s.DictField(child=Fact())
     offers = CandidateOffer(many=True, help_text="What catalogs say of it at this provider.")
     on_roster = s.CharField(allow_null=True, help_text="Its alias.")
@@ -147,6 +151,7 @@ class Listing(s.Serializer[Any]):
 class CandidatePage(s.Serializer[Any]):
     data = Candidate(many=True)  # type: ignore[assignment]
     next = s.CharField(allow_null=True)
+    total = s.IntegerField()
     listings = Listing(many=True)
 
 
