@@ -17,7 +17,7 @@ from access.pages import Page
 from health import ledger, sums
 from health.costs import usd_text
 from health.lines import Row
-from panels import comparison, looking, lookup, stored, verdicts
+from panels import comparison, looking, lookup, record, stored, verdicts
 from panels.looking import Filters
 from panels.models import Comparison, Panel, Seat
 from wire.errors import CallerError
@@ -37,7 +37,10 @@ def panel(panel_id: str) -> dict[str, Any] | None:
 
     A direct or routed call is a panel of one seat, made of the ledger alone unless its texts are kept.
     """
-    return lookup.after_a_drain(lambda: _panel(panel_id), panel_id)
+    found = lookup.after_a_drain(lambda: _panel(panel_id), panel_id)
+    if found is not None and found["status"] == record.RUNNING and lookup.caught_up(panel_id):
+        found = _panel(panel_id)  # whoever has its answer finds it ended, also in the moment before its end is committed
+    return found
 
 
 def _panel(panel_id: str) -> dict[str, Any] | None:

@@ -42,6 +42,15 @@ def _call(call: str) -> Call | None:
     return None
 
 
+def caught_up(name: str) -> bool:
+    """Commits what stands in outboxes under a name; tells whether that could be done."""
+    try:
+        ledger.catch_up(name)
+    except DatabaseAway:
+        return False
+    return True
+
+
 def after_a_drain(look: Callable[[], Found | None], name: str) -> Found | None:
     """Looks, and before it says that there is nothing, commits what stands in outboxes under this name and looks again.
 
