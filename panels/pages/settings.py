@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import groupby
+from math import isfinite
 from typing import Any
 
 from django.contrib import messages
@@ -152,9 +153,10 @@ def sent(request: HttpRequest, one: dict[str, Any]) -> Any:
             return texts(request.POST.get("value", ""))
         case "number" | "json":
             try:
-                return json.loads(said)
+                value = json.loads(said, parse_constant=float)
             except ValueError:
                 return said
+            return said if isinstance(value, float) and not isfinite(value) else value
     return said
 
 
