@@ -1,4 +1,4 @@
-"""Keys, connect, quotas, usage and settings in a real browser: a key is made and used, connections are tried at a running server, everybody can use the pages."""
+"""Keys, connect, quotas, usage and settings in a real browser: a key is made and used, connections are tried at a running server, all can use the pages."""
 
 from __future__ import annotations
 
