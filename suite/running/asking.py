@@ -1,0 +1,140 @@
+"""One question down the gateway's own road, its answer taken as values instead of bytes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from access.caller import Caller
+from panels.gateway import Gateway
+from panels.outcome import SeatResult
+from panels.serve import serve
+from panels.snapshot import Snapshot
+from panels.turn import Turn
+from suite.grading.answers import visible
+from suite.grading.contract import Call, Output, Question
+from suite.running.subjects import Subject
+from wire import dialects
+from wire.conversation import Request, Stop, Text, ToolCall
+from wire.dialects import Answer, Dialect, Inbound
+from wire.errors import CallerError
+
+PURPOSE = "suite"
+# What a subject's params may set. The rest of a request is the task's.
+PARAMS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "reasoning_effort", "seed", "stop", "frequency_penalty", "presence_penalty")
+
+
+class Suite(Dialect):
+    """Hands the answer over as it is."""
+
+    name = "suite"
+    id_prefix = "smp"
+
+    def write_reply(self, answer: Answer) -> dict[str, Any]:
+        return {"answer": answer}
+
+    def write_error(self, error: CallerError) -> dict[str, Any]:
+        return {"error": error}
+
+
+SUITE = Suite()
+
+
+class Tray:
+    """Takes a turn's whole reply."""
+
+    def __init__(self) -> None:
+        self.started = False
+        self.last_write = 0.0
+        self.answer: Answer | None = None
+        self.headers: dict[str, str] = {}
+
+    async def whole(self, status: int, headers: Sequence[tuple[str, str]], body: Any, content_type: str = "application/json") -> None:
+        self.started, self.answer, self.headers = True, body["answer"], dict(headers)
+
+    async def start(self, status: int, headers: Sequence[tuple[str, str]], content_type: str) -> None:
+        raise AssertionError("a sample is answered whole")
+
+    async def write(self, data: bytes) -> None:
+        raise AssertionError("a sample is answered whole")
+
+    async def end(self) -> None:
+        raise AssertionError("a sample is answered whole")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a subject answered, or why it did not.
+
+    Shape: `error` is set where nothing came that can be graded; its `retry_after_s` says when to try again, where that is known. `seats` are a panel's own.
+    Units: `seconds` from asking to the answer, without waiting for our own limits.
+    """
+
+    output: Output
+    finish_reason: str = ""
+    is_truncated: bool = False
+    is_refused: bool = False
+    seconds: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_pusd: int | None = 0
+    calls: tuple[str, ...] = ()
+    panel: str = ""
+    seats: tuple[SeatResult, ...] = ()
+    error: CallerError | None = None
+
+
+def request_of(subject: Subject, question: Question, params: Mapping[str, Any]) -> Request:
+    """Makes the request that the gateway would read of an OpenAI chat body."""
+    body: dict[str, Any] = {"model": subject.asked_as, "messages": list(question.messages)}
+    if question.tools:
+        body["tools"] = list(question.tools)
+    if question.response_format:
+        body["response_format"] = dict(question.response_format)
+    body |= {name: value for name, value in params.items() if name in PARAMS}
+    return dialects.get("openai-chat").read_request(Inbound("/v1/chat/completions", "", {}, orjson.loads(orjson.dumps(body))))
+
+
+async def ask(gateway: Gateway, snapshot: Snapshot, caller: Caller, request: Request, request_id: str) -> Said:
+    """Asks once and waits for the whole answer. Failures are values: whoever asked decides whether to ask again."""
+    began = time.monotonic()
+    tray = Tray()
+    turn = Turn(gateway, SUITE, caller, request, snapshot, request_id, tray, began)
+    turn.purpose = PURPOSE
+    error: CallerError | None = None
+    try:
+        await serve(turn)
+    except CallerError as refused:
+        error = refused
+    results = tuple(turn.results)
+    costs = [r.cost_pusd for r in results]
+    said = Said(
+        Output(""),
+        seconds=turn.upstream_s or time.monotonic() - began,
+        input_tokens=sum(r.usage.input for r in results),
+        output_tokens=sum(r.usage.output for r in results),
+        reasoning_tokens=sum(r.usage.reasoning for r in results),
+        cost_pusd=None if None in costs else sum(cost or 0 for cost in costs),
+        calls=tuple(dict.fromkeys([r.call for r in results if r.tries])),
+        panel=turn.panel,
+        seats=results,
+        error=error,
+    )
+    if error is not None or tray.answer is None:
+        return said
+    reply = tray.answer.reply
+    text = "".join([part.text for part in reply.parts if isinstance(part, Text)])
+    calls = tuple([Call(part.name, part.arguments) for part in reply.parts if isinstance(part, ToolCall)])
+    seen, broke_off = visible(text)
+    return replace(
+        said,
+        output=Output(seen, calls),
+        finish_reason=reply.finish or str(reply.stop),
+        is_truncated=reply.stop is Stop.LENGTH or broke_off,
+        is_refused=reply.stop in (Stop.FILTER, Stop.REFUSAL),
+    )

@@ -1,0 +1,467 @@
+"""Works on runs: claims one, asks as many samples at once as its connection takes, and ends it. django-q2 only rings; after a slice it rings again.
+
+    ring ─▶ claim a queued run, or one whose worker died ─▶ samples side by side ─▶ lines ─▶ the end, as a line too
+              └── a lease, renewed while it works; whoever is killed renews nothing
+
+A run is one process's at a time, so what it spends is reckoned before each call, in memory. What is left to do is what has no sample yet: that is asked of
+the database once, by numbers alone, so that a hundred thousand finished samples cost a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import logging
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Q
+from django.utils import timezone
+from django_q.tasks import async_task
+
+from access.caller import Caller
+from access.ids import new_id
+from health import errands, sweep
+from panels.gateway import Gateway
+from suite import grading
+from suite.grading.contract import Kind, Options
+from suite.grading.outcomes import Grade
+from suite.models import Row, Run, Sample
+from suite.running import recording, subjects
+from suite.running.asking import Said, ask, request_of
+from suite.running.concurrency import Controller
+from suite.running.limits import Limits
+from suite.running.limits import read as read_limits
+from suite.running.sampling import Done, Item, MoneySpent, sample
+from suite.running.subjects import Subject
+from wire.errors import CallerError
+
+log = logging.getLogger(__name__)
+
+SLICE_S, LEASE_S, LOOK_S = 50.0, 60.0, 1.0
+ELSEWHERE_S = 90.0
+RUNS_AT_ONCE = 4
+ROWS_AT_ONCE = 200
+# Whatever kills its process each time, without one new result, is not tried for ever.
+MOST_INTERRUPTIONS = 3
+# So many infrastructure failures with one message, one after the other, and no answer among them: the subject is not there.
+DEAD_AFTER = 8
+LOCK = "suite.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run as it is worked on, read once. Frozen, so that nothing changes under it."""
+
+    id: str
+    subset: str
+    kind: str
+    grader: Mapping[str, Any]
+    options: Options
+    subject: Subject
+    limits: Limits
+    trials: int
+    positions: tuple[int, ...] | None
+    total: int
+    caller: Caller
+    phases: tuple[Mapping[str, Any], ...]
+    started_at: datetime
+    spent_pusd: int
+    seed: int
+
+
+@dataclass(slots=True)
+class Standing:
+    """How a run goes while this process works on it. Units: costs in trillionths of a US dollar."""
+
+    spent: int
+    under_way: dict[asyncio.Task[Done], int] = field(default_factory=dict)
+    costs: deque[int] = field(default_factory=lambda: deque(maxlen=50))
+    failures: deque[str] = field(default_factory=lambda: deque(maxlen=DEAD_AFTER))
+    answered: int = 0
+    halting: str = ""
+    note: str = ""
+    failed: str = ""
+
+    def expected_cost(self) -> int:
+        """What the next sample will probably cost: the dearest of late, before the first nothing is known."""
+        return max(self.costs, default=0)
+
+
+def ring() -> None:
+    """Has the queue look at once. Without a broker the next ring of the clock does."""
+    try:
+        async_task("suite.running.engine.work", save=False)
+    except Exception as error:  # whatever the broker's library raises
+        log.info("The queue could not be rung at once (%s); it looks within a minute anyway.", type(error).__name__)
+
+
+def work(slice_s: float = SLICE_S) -> int:
+    """Works on runs for a while; gives how many ended. At most one call of this runs in a data folder."""
+    with (Path(settings.HOME) / LOCK).open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return 0
+        if not claimable().exists():
+            return 0
+        ended = asyncio.run(worked(time.monotonic() + slice_s))
+    if not errands.closing.is_set() and claimable().exists():
+        ring()
+    return ended
+
+
+def claimable() -> Any:
+    now = timezone.now()
+    free = Q(leased_until=None) | Q(leased_until__lte=now)
+    return Run.objects.filter(free, status__in=[Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HALTING])
+
+
+def claim(name: str) -> str | None:
+    """Takes the next run that nobody holds. One whose worker died counts as interrupted; too often without a result, it fails.
+
+    What a dead process had written is committed first, or its finished samples would be asked again. That is this host's outboxes; where another host's
+    process died, its own queue gets some time for it.
+    """
+    host = socket.gethostname()
+    for run_id, status, interruptions, worker, until in (
+        claimable().order_by("priority", "created_at").values_list("id", "status", "interruptions", "worker", "leased_until")[:20]
+    ):
+        now = timezone.now()
+        was_interrupted = bool(worker)
+        if was_interrupted and worker.partition(":")[0] != host and until is not None and now < until + timedelta(seconds=ELSEWHERE_S):
+            continue
+        mine = claimable().filter(pk=run_id, status=status, interruptions=interruptions)
+        count = interruptions + was_interrupted
+        if not mine.update(worker=name, leased_until=now + timedelta(seconds=LEASE_S), interruptions=count):
+            continue
+        if was_interrupted:
+            sweep.drain()
+        return str(run_id)
+    return None
+
+
+async def worked(until: float) -> int:
+    """Works on several runs at once until the time is over or nothing is left."""
+    gateway = Gateway()
+    await gateway.open()
+    name = f"{socket.gethostname()}:{os.getpid()}:{new_id('eng')}"[:120]
+    running: dict[asyncio.Task[bool], str] = {}
+    ended = 0
+    loop = asyncio.get_running_loop()
+    try:
+        while True:
+            is_over = time.monotonic() >= until or errands.closing.is_set()
+            while not is_over and len(running) < RUNS_AT_ONCE and (run_id := await loop.run_in_executor(gateway.executor, claim, name)) is not None:
+                running[asyncio.create_task(work_on(gateway, run_id, name, until))] = run_id
+            if not running:
+                break
+            done, _ = await asyncio.wait(running, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                run_id = running.pop(task)
+                try:
+                    ended += task.result()
+                except Exception:
+                    log.exception("Work on %s broke off; the next ring takes it up again.", run_id)
+    finally:
+        await gateway.close()
+    return ended
+
+
+async def work_on(gateway: Gateway, run_id: str, name: str, until: float) -> bool:
+    """Works on one run until it ends or the slice is over; tells whether it ended."""
+    loop = asyncio.get_running_loop()
+
+    def in_thread(function: Any, *args: Any) -> Any:
+        return loop.run_in_executor(gateway.executor, function, *args)
+
+    plan, interruptions = await in_thread(load, run_id)
+    standing = Standing(plan.spent_pusd)
+    try:
+        if interruptions > MOST_INTERRUPTIONS:
+            standing.failed = f"Its process died {interruptions} times without one new result."
+        else:
+            await in_thread(begin, run_id)
+            await Worker(gateway, plan, standing, name, until, in_thread).run()
+        is_left = not (standing.halting or standing.failed) and await in_thread(left_count, plan) > 0
+        if is_left:
+            return False
+        gateway.writer.record({recording.ENDS: [end_of(plan, standing, interruptions)]})
+        await gateway.writer.flush()
+        return True
+    finally:
+        await gateway.writer.flush()
+        await in_thread(let_go, run_id, name)
+
+
+class Worker:
+    """One run in the hands of this process."""
+
+    def __init__(self, gateway: Gateway, plan: Plan, standing: Standing, name: str, until: float, in_thread: Any) -> None:
+        self.gateway, self.plan, self.standing, self.name, self.until, self.in_thread = gateway, plan, standing, name, until, in_thread
+        self.kind: Kind = grading.every()[plan.kind] if plan.kind else None  # type: ignore[assignment]
+        self.controller = Controller(changes=self.tell_change)
+        self.looked_at = self.renewed_at = time.monotonic()
+        self.stop = False
+
+    async def run(self) -> None:
+        items = self.items()
+        waiting: deque[Item] = deque()
+        exhausted = False
+        try:
+            while True:
+                await self.look()
+                while not self.stop and len(self.standing.under_way) < self.controller.limit:
+                    if not waiting and not exhausted:
+                        waiting.extend(await self.in_thread(lambda: list(next(items, ()))))
+                        exhausted = not waiting
+                    if not waiting or not self.may_spend():
+                        break
+                    self.start(waiting.popleft())
+                if not self.standing.under_way:
+                    if not self.stop and waiting:  # a ceiling of the run: nothing is under way that could free it
+                        self.standing.halting = "limit_exceeded:run.cost"
+                    break
+                done, _ = await asyncio.wait(self.standing.under_way, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    self.finished(task)
+        finally:
+            for task in self.standing.under_way:
+                task.cancel()
+            if self.standing.under_way:
+                await asyncio.wait(self.standing.under_way, timeout=10)
+
+    def start(self, item: Item) -> None:
+        plan = self.plan
+        task = asyncio.create_task(sample(plan.id, item, plan.trials, self.ask, self.judge, plan.limits, plan.options, self.heard))
+        self.standing.under_way[task] = self.standing.expected_cost()
+        self.controller.started(len(self.standing.under_way))
+
+    def may_spend(self) -> bool:
+        """Reckons whether one more sample fits under the run's ceiling, with all that is under way. One alone may always go: it is the overshoot."""
+        most = self.plan.limits.run_cost
+        if most is None:
+            return True
+        ceiling = round(most * 1e12)
+        if self.standing.spent >= ceiling:
+            self.standing.halting = "limit_exceeded:run.cost"
+            self.stop = True
+            return False
+        if not self.standing.under_way:
+            return True
+        reserved = sum(self.standing.under_way.values())
+        # Nothing is known of the price before the first answer: until then one goes at a time.
+        return bool(self.standing.costs) and self.standing.spent + reserved + self.standing.expected_cost() <= ceiling
+
+    def finished(self, task: asyncio.Task[Done]) -> None:
+        self.standing.under_way.pop(task)
+        try:
+            done = task.result()
+        except MoneySpent as error:
+            self.standing.halting, self.standing.note, self.stop = "team_budget_exceeded", str(error), True
+            return
+        except asyncio.CancelledError:
+            return
+        self.standing.spent += done.cost_pusd
+        self.standing.costs.append(done.cost_pusd)
+        self.gateway.writer.record({recording.SAMPLES: [done.line]})
+        if done.error:
+            self.standing.failures.append(done.error)
+            if not self.standing.answered and len(self.standing.failures) == DEAD_AFTER and len(set(self.standing.failures)) == 1:
+                self.standing.failed = f"{self.plan.subject.name} does not answer: {done.error}"
+                self.stop = True
+        else:
+            self.standing.answered += 1
+            self.standing.failures.clear()
+
+    async def look(self) -> None:
+        """Now and then: the lease, and whether anybody wants it to stop."""
+        now = time.monotonic()
+        if now - self.looked_at < LOOK_S:
+            return
+        self.looked_at = now
+        status = await self.in_thread(look_at, self.plan.id, self.name, now - self.renewed_at > LEASE_S / 4)
+        if now - self.renewed_at > LEASE_S / 4:
+            self.renewed_at = now
+        if status is None:  # somebody else has it by now, or it was deleted
+            self.stop = True
+            self.standing.failed = ""
+            for task in self.standing.under_way:
+                task.cancel()
+        elif status["status"] == Run.Status.HALTING:
+            self.standing.halting, self.standing.note, self.stop = status["halt_reason"] or "user_requested", status["halt_note"], True
+            for task in self.standing.under_way:
+                task.cancel()
+        elif self.plan.limits.run_duration is not None and (datetime.now(UTC) - self.plan.started_at).total_seconds() > self.plan.limits.run_duration:
+            self.standing.halting, self.stop = "limit_exceeded:run.duration", True
+            for task in self.standing.under_way:
+                task.cancel()
+        elif now >= self.until or errands.closing.is_set():
+            self.stop = True  # what is under way ends by itself; the rest is for the next slice
+
+    def items(self) -> Iterator[list[Item]]:
+        """Gives what is left, some rows at a time."""
+        plan = self.plan
+        for chunk in chunks(left(plan)):
+            by_position = {position for position, _ in chunk}
+            rows = {r.position: r for r in Row.objects.filter(subset_id=plan.subset, position__in=by_position)}
+            found = []
+            for position, trial in chunk:
+                row = rows[position]
+                body = json.loads(row.body)
+                found.append(Item(position, trial, row.task_id, row.kind, row.cluster, body["input"], body["expected"]))
+            yield found
+
+    async def ask(self, item: Item, attempt: int) -> Said:
+        snapshot = subjects.seated(self.plan.subject, await self.gateway.snapshot())
+        params = dict(self.plan.subject.params or {})
+        if "seed" in params and isinstance(params["seed"], int):
+            params["seed"] += item.trial - 1  # trials that were all alike would tell nothing
+        request = request_of(self.plan.subject, self.kind_of(item).ask(item.input), params)
+        del attempt
+        return await ask(self.gateway, snapshot, self.plan.caller, request, self.plan.id)
+
+    async def judge(self, item: Item, said: Said) -> Grade:
+        return self.kind_of(item).grade(said.output, item.input, item.expected, self.plan.options)
+
+    def kind_of(self, item: Item) -> Kind:
+        return self.kind or grading.every()[item.kind]
+
+    def heard(self, error: CallerError | None) -> None:
+        now = time.monotonic()
+        if error is None:
+            self.controller.succeeded(now)
+        elif error.status == 429:
+            self.controller.limited(now, error.retry_after_s)
+        else:
+            self.controller.failed(now)
+
+    def tell_change(self, before: int, after: int, why: str) -> None:
+        said = {"run_id": self.plan.id, "type": "Log", "at": datetime.now(UTC).isoformat(), "data": {"message": f"Calls at once: {before} to {after} ({why})."}}
+        self.gateway.writer.record({recording.NOTES: [said]})
+
+
+# ------------------------------------------------------------------ the database, in a thread
+
+
+def load(run_id: str) -> tuple[Plan, int]:
+    row = Run.objects.select_related("impl").get(pk=run_id)
+    grader = dict(row.impl.grader or {})
+    options = Options(
+        decimal=str(grader.get("decimal", "")),
+        ignore_case=bool(grader.get("ignore_case", True)),
+        tolerance=float(grader.get("tolerance", 1e-9)),
+        threshold=float(grader.get("pass_threshold", 1.0)),
+        more=grader,
+    )
+    caller = Caller(kind="user", judge=row.owner, scopes=frozenset({"ask"}), key_name=f"run:{row.pk}"[:200], team=row.team)
+    positions = row.selection.get("positions")
+    plan = Plan(
+        id=row.pk,
+        subset=row.subset_id,
+        kind=str(grader.get("kind", "")),
+        grader=grader,
+        options=options,
+        subject=Subject.kept(row.sut),
+        limits=read_limits(row.limits),
+        trials=row.trials,
+        positions=tuple(positions) if positions is not None else None,
+        total=row.total,
+        caller=caller,
+        phases=tuple(row.phases),
+        started_at=row.started_at or timezone.now(),
+        spent_pusd=row.cost_pusd,
+        seed=row.seed,
+    )
+    return plan, row.interruptions
+
+
+def begin(run_id: str) -> None:
+    """Marks a run as running, once."""
+    now = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE suite_run SET status = 'running', started_at = %s, phases = %s WHERE id = %s AND status = 'queued'",
+            [recording.when(now.isoformat()), recording.as_json(phases_at("Materialize", now)), run_id],
+        )
+        if cursor.rowcount:
+            recording.tell(cursor, run_id, [("PhaseStarted", {"phase": "Materialize"})])
+
+
+def phases_at(current: str, now: datetime) -> list[dict[str, Any]]:
+    """The phases of a pinned run or replay: what a language model would author is there already."""
+    names = ("Find", "Analyze", "Atomize", "Materialize", "Report")
+    found = []
+    for name in names:
+        status = "running" if name == current else "pending" if name == "Report" else "skipped"
+        found.append(
+            {"name": name, "status": status, "started_at": now.isoformat() if name == current else None, "finished_at": None, "cost": None, "model": None}
+        )
+    return found
+
+
+def left(plan: Plan) -> Iterator[tuple[int, int]]:
+    """Gives every trial that has no sample yet, by position. Numbers only, so that it is small for very many."""
+    ended = set(Sample.objects.filter(run_id=plan.id, superseded=0).values_list("position", "trial").iterator(chunk_size=20_000))
+    for position in plan.positions if plan.positions is not None else range(plan.total):
+        for trial in range(1, plan.trials + 1):
+            if (position, trial) not in ended:
+                yield position, trial
+
+
+def left_count(plan: Plan) -> int:
+    return plan.total * plan.trials - Sample.objects.filter(run_id=plan.id, superseded=0).count()
+
+
+def chunks(found: Iterator[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    chunk: list[tuple[int, int]] = []
+    for one in found:
+        chunk.append(one)
+        if len(chunk) == ROWS_AT_ONCE:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def look_at(run_id: str, name: str, renews: bool) -> Mapping[str, Any] | None:
+    """Reads what people want of a run, and renews its lease. None where it is not this worker's any more."""
+    mine = Run.objects.filter(pk=run_id, worker=name)
+    if renews:
+        mine.update(leased_until=timezone.now() + timedelta(seconds=LEASE_S))
+    return mine.values("status", "halt_reason", "halt_note").first()
+
+
+def let_go(run_id: str, name: str) -> None:
+    """Gives the lease back: what is left is for whoever rings next, and was no interruption."""
+    Run.objects.filter(pk=run_id, worker=name).update(worker="", leased_until=None)
+
+
+def end_of(plan: Plan, standing: Standing, interruptions: int) -> dict[str, Any]:
+    now = datetime.now(UTC)
+    status = "failed" if standing.failed else "halted" if standing.halting else "ok"
+    phases = [dict(phase) for phase in plan.phases] or phases_at("Materialize", plan.started_at)
+    for phase in phases:
+        if phase["name"] == "Materialize":
+            phase |= {"status": "ok" if status == "ok" else "failed", "finished_at": now.isoformat()}
+        elif phase["name"] == "Report" and status == "ok":
+            phase |= {"status": "ok", "started_at": now.isoformat(), "finished_at": now.isoformat()}
+    return {
+        "run_id": plan.id,
+        "status": status,
+        "error": standing.failed,
+        "halt_reason": standing.halting,
+        "halt_note": standing.note,
+        "at": now.isoformat(),
+        "phases": phases,
+    }

@@ -1,0 +1,205 @@
+"""One sample: asked, perhaps again, graded, written down as one line. Nothing of it is kept in memory afterwards.
+
+What failed on the way there says nothing of the subject: it is asked again after a pause, up to the attempts that the run allows, and in the end recorded
+as infrastructure, never as a wrong answer. A limit that a provider set is waited out where its time is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from suite.grading.contract import Options, Output
+from suite.grading.outcomes import SCORED, Grade, Outcome
+from suite.running import recording
+from suite.running.asking import Said
+from suite.running.limits import Limits
+from wire.errors import CallerError
+
+ATTEMPTS = 3
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+# A rest that a provider asks for is waited out this often; then somebody should look.
+MOST_WAITS, LONGEST_WAIT_S = 20, 900.0
+# What asking again cannot mend.
+FINAL = frozenset({"invalid_request", "context_too_small", "tools_need_route", "model_not_found", "not_allowed", "body_too_large", "content_policy"})
+SPENT = frozenset({"budget_exceeded", "price_unknown"})
+
+
+class MoneySpent(Exception):
+    """A budget that the run falls under does not cover its next call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One trial of one task, as it is about to be asked."""
+
+    position: int
+    trial: int
+    task_id: str
+    kind: str
+    cluster: str
+    input: Any
+    expected: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of one sample: its line, and what its connection learned. Units: `cost_pusd` trillionths of a US dollar."""
+
+    item: Item
+    grade: Grade
+    line: Mapping[str, Any]
+    cost_pusd: int
+    error: str = ""
+
+
+Ask = Callable[[Item, int], Awaitable[Said]]
+Judge = Callable[[Item, Said], Awaitable[Grade]]
+Heard = Callable[[CallerError | None], None]
+
+
+async def sample(run: str, item: Item, trials: int, ask: Ask, judge: Judge, limits: Limits, options: Options, heard: Heard) -> Done:
+    """Asks until there is an answer, grades it, and gives the line. Errors: MoneySpent."""
+    began, started_at = time.monotonic(), datetime.now(UTC)
+    attempts, waits, spent, waited_s = 0, 0, 0, 0.0
+    calls: list[str] = []
+    most = limits.task_attempts or ATTEMPTS
+    unpriced = False
+    while True:
+        attempts += 1
+        left = None if limits.task_duration is None else limits.task_duration - (time.monotonic() - began - waited_s)
+        bound = min((s for s in (left, limits.attempt_duration) if s is not None), default=None)
+        said = await bounded(ask(item, attempts), bound)
+        spent, unpriced = spent + (said.cost_pusd or 0), unpriced or said.cost_pusd is None
+        calls += said.calls
+        heard(said.error)
+        if said.error is None or said.error.code in FINAL or is_over_task(limits, spent, began, waited_s):
+            break
+        if said.error.code in SPENT:
+            raise MoneySpent(said.error.message)
+        if said.error.retry_after_s is not None and said.error.status == 429 and waits < MOST_WAITS:
+            waits, attempts = waits + 1, attempts - 1  # it was never really asked
+            pause = min(said.error.retry_after_s, LONGEST_WAIT_S) + random.random()
+        elif attempts >= most:
+            break
+        else:
+            pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempts - 1)) * (0.5 + random.random())
+        waited_s += pause
+        await asyncio.sleep(pause)
+    grade = await graded(item, said, judge, limits, spent, began, waited_s)
+    line = line_of(run, item, trials, said, grade, attempts, started_at, calls, None if unpriced else spent, options)
+    return Done(item, grade, line, spent, said.error.message if said.error else "")
+
+
+async def bounded(asking: Awaitable[Said], seconds: float | None) -> Said:
+    """Waits so long for an answer. Too long is the model's own failing, where the task set the limit."""
+    if seconds is None:
+        return await asking
+    try:
+        async with asyncio.timeout(max(seconds, 0.01)):
+            return await asking
+    except TimeoutError:
+        return Said(Output(""), error=CallerError("task_duration", f"There was no answer within {seconds:.1f} s.", status=504), cost_pusd=None)
+
+
+def is_over_task(limits: Limits, spent: int, began: float, waited_s: float) -> bool:
+    return broken(limits, spent, began, waited_s, None) != ""
+
+
+def broken(limits: Limits, spent: int, began: float, waited_s: float, said: Said | None) -> str:
+    """Names the ceiling of its task that a sample broke, "" for none."""
+    if limits.task_cost is not None and spent / 1e12 > limits.task_cost:
+        return "task.cost"
+    if limits.task_duration is not None and time.monotonic() - began - waited_s >= limits.task_duration:
+        return "task.duration"
+    if said is not None:
+        tokens = said.input_tokens + said.output_tokens
+        size = len(said.output.text.encode("utf-8", "surrogatepass"))
+        for name, cap, had in (
+            ("task.tokens", limits.task_tokens, tokens),
+            ("attempt.tokens", limits.attempt_tokens, tokens),
+            ("task.output_bytes", limits.task_output_bytes, size),
+            ("attempt.output_bytes", limits.attempt_output_bytes, size),
+        ):
+            if cap is not None and had > cap:
+                return name
+    return ""
+
+
+async def graded(item: Item, said: Said, judge: Judge, limits: Limits, spent: int, began: float, waited_s: float) -> Grade:
+    """Gives each answer, and each want of one, its outcome."""
+    ceiling = broken(limits, spent, began, waited_s, said)
+    if said.error is not None and said.error.code == "task_duration":
+        ceiling = ceiling or "attempt.duration"
+    if ceiling:
+        return Grade(Outcome.LIMIT, 0.0, reason=f"limit_exceeded:{ceiling}", explanation=f"The task's own ceiling {ceiling} was broken.")
+    if said.error is not None:
+        if said.error.code == "content_policy":
+            return Grade(Outcome.REFUSED, 0.0, reason="content_policy", explanation=said.error.message)
+        return Grade(Outcome.INFRASTRUCTURE, None, reason=said.error.code, explanation=said.error.message)
+    if said.is_truncated:
+        return Grade(
+            Outcome.TRUNCATED, None, said.output.text[-200:], "output_limit", "The answer was cut off by its output limit; a larger one may mend this."
+        )
+    if said.is_refused:
+        return Grade(Outcome.REFUSED, 0.0, said.output.text[:200], "refusal", "The model declined.")
+    try:
+        return await judge(item, said)
+    except Exception as error:  # a grader's fault is never the model's
+        return Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}")
+
+
+def line_of(
+    run: str, item: Item, trials: int, said: Said, grade: Grade, attempts: int, started_at: datetime, calls: list[str], cost: int | None, options: Options
+) -> dict[str, Any]:
+    text = said.output.text or (json.dumps([{"name": c.name, "arguments": c.arguments} for c in said.output.calls]) if said.output.calls else "")
+    preview, is_cut = recording.preview_of(text)
+    payload = {
+        "output": said.output.text,
+        "calls": [{"name": c.name, "arguments": c.arguments} for c in said.output.calls],
+        "answer": grade.answer,
+        "explanation": grade.explanation,
+        "metadata": grade.metadata,
+        "error": {"code": said.error.code, "message": said.error.message} if said.error else None,
+    }
+    if len(said.seats) > 1:
+        payload["seats"] = [{"call": s.call, "model": s.model, "seat": s.seat, "status": s.status, "text": s.text} for s in said.seats]
+    return {
+        "run_id": run,
+        "position": item.position,
+        "trial": item.trial,
+        "superseded": 0,
+        "attempts": attempts,
+        "calls": list(dict.fromkeys(calls)),
+        "panel": said.panel,
+        "outcome": str(grade.outcome),
+        "score": grade.score if grade.outcome in SCORED else None,
+        "reason": grade.reason[:60],
+        "finish_reason": said.finish_reason[:40],
+        "started_at": started_at.isoformat(),
+        "finished_at": datetime.now(UTC).isoformat(),
+        "duration_ms": round(said.seconds * 1000),
+        "cost_pusd": cost,
+        "input_tokens": said.input_tokens,
+        "output_tokens": said.output_tokens,
+        "reasoning_tokens": said.reasoning_tokens,
+        "payload": recording.packed(payload),
+        "trials": trials,
+        "task_id": item.task_id,
+        "kind": item.kind,
+        "cluster": item.cluster,
+        "preview": preview,
+        "preview_cut": is_cut,
+        "threshold": options.threshold,
+    }
+
+
+def rebound(said: Said, output: Output) -> Said:
+    """Gives what was said with another output, as when a scorer's own `solve` made it."""
+    return replace(said, output=output)

@@ -1,0 +1,83 @@
+"""Which rows of a version a run asks: all, the first so many, those that a parent failed, or those that are named. Frozen on the run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from suite.api.problems import Unprocessable, Wrong
+from suite.models import Row, Run, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Shape: `positions` None means all from 0 to `total` - 1, in which case no list is kept however many they are."""
+
+    strategy: str  # all, first, failed or ids
+    total: int
+    positions: tuple[int, ...] | None
+    digest: str
+    scope: str  # full, limited, failed or ids
+
+    def said(self, seed: int) -> dict[str, Any]:
+        found: dict[str, Any] = {"strategy": self.strategy, "n": self.total, "seed": seed, "digest": self.digest}
+        return found if self.positions is None else {**found, "positions": list(self.positions)}
+
+
+def rows_of(subset: str, version: int) -> Any:
+    return Row.objects.filter(subset_id=subset, since__lte=version)
+
+
+def choose(subset: str, version: int, cap: int | None) -> Selection:
+    """Takes a version's rows, the first so many in their order where a cap says so."""
+    rows = rows_of(subset, version)
+    there = rows.count()
+    total = min(there, cap) if cap is not None else there
+    is_cut = total < there
+    return Selection("first" if is_cut else "all", total, None, digest_of(rows, total), "limited" if is_cut else "full")
+
+
+def choose_ids(subset: str, version: int, task_ids: Sequence[str]) -> Selection:
+    """Takes named rows. Errors: Unprocessable listing those that are none."""
+    wanted = list(dict.fromkeys(task_ids))
+    found: dict[str, int] = {}
+    for start in range(0, len(wanted), 500):
+        found |= dict(rows_of(subset, version).filter(task_id__in=wanted[start : start + 500]).values_list("task_id", "position"))
+    if unknown := [name for name in wanted if name not in found]:
+        raise Unprocessable(
+            "unknown_task",
+            f"There is no task {', '.join(unknown[:10])}{' and others' if len(unknown) > 10 else ''} in this version.",
+            [Wrong(f"/replay/task_ids/{task_ids.index(name)}", "unknown_task", f"{name[:100]} is no task of it.") for name in unknown[:100]],
+            unknown=unknown[:1000],
+        )
+    return listed("ids", subset, version, sorted(found.values()))
+
+
+def choose_failed(parent: Run, subset: str, version: int) -> Selection:
+    """Takes the rows that a parent did not pass, those without a score among them. Errors: Unprocessable where it passed all."""
+    tasks = Task.objects.filter(run=parent, scoring=parent.scoring)
+    passed = set(tasks.filter(passed=True).values_list("task_id", flat=True))
+    chosen = parent.selection.get("positions")
+    rows = rows_of(subset, version)
+    rows = rows.filter(position__in=chosen) if chosen is not None else rows.filter(position__lt=parent.total)
+    positions = [position for position, task_id in rows.order_by("position").values_list("position", "task_id") if task_id not in passed]
+    if not positions:
+        raise Unprocessable(
+            "empty_scope", "The parent passed every task: there is none left to ask again.", [Wrong("/replay/only_failed", "empty_scope", "selects nothing.")]
+        )
+    return listed("failed", subset, version, positions)
+
+
+def listed(strategy: str, subset: str, version: int, positions: Sequence[int]) -> Selection:
+    rows = rows_of(subset, version).filter(position__in=positions)
+    return Selection(strategy, len(positions), tuple(positions), digest_of(rows, len(positions)), strategy)
+
+
+def digest_of(rows: Any, total: int) -> str:
+    """Makes one digest of the rows that were chosen, in order."""
+    sum_ = hashlib.sha256()
+    for digest in rows.order_by("position").values_list("digest", flat=True)[:total].iterator(chunk_size=5000):
+        sum_.update(bytes.fromhex(digest))
+    return sum_.hexdigest()
