@@ -16,6 +16,15 @@ TITLES = {
     PARALLEL: "Calls at once",
 }
 
+SHORT = {
+    **{
+        f"{counted}.{window}": f"{brief}/{unit}"
+        for counted, brief in (("requests", "req"), ("tokens", "tok"))
+        for window, unit in zip(WINDOWS, ("min", "day", "month"), strict=True)
+    },
+    PARALLEL: "at once",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Left:
@@ -23,6 +32,7 @@ class Left:
 
     scope: str
     title: str
+    short: str
     left: int
     limit: int | None
     share: float | None
@@ -51,7 +61,7 @@ def left_of(model: Mapping[str, Any]) -> list[Left]:
     for scope, limits in (("model", own), ("endpoint", dict[str, int]())):
         for name, left in flat((model.get("limits_left") or {}).get(scope) or {}):
             limit = limits.get(name)
-            found.append(Left(scope, TITLES[name].lower(), left, limit, left / limit if limit else None))
+            found.append(Left(scope, TITLES[name].lower(), SHORT[name], left, limit, left / limit if limit else None))
     return sorted(found, key=lambda one: (not one.is_low, one.share is None, one.share or 0.0))
 
 

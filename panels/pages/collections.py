@@ -97,6 +97,7 @@ def draw(
             {"place": place, "title": title, "was": json.dumps(found[place]), "seats": seated(found[place], models, place)} for place, title in PLACES.items()
         ],
         "settings": [{"name": field, "title": said[0], "value": found[field], "kind": said[1]} for field, said in SETTINGS.items()],
+        "suggestions": [{**one, "sure": "over 99%" if one["probability"] > 0.99 else f"{one['probability']:.0%}"} for one in found["suggestions"]],
         "records": sorted(records, key=lambda one: not one["is_member"]),
         "edit": edit == "settings",
         "refused": refused,

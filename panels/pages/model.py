@@ -138,7 +138,7 @@ def over_time(request: HttpRequest, alias: str) -> dict[str, Any]:
     found = door.read(request, f"/bench/models/{alias}/history", days=days)
     points = found["days"] if days <= 90 else weeks(found["days"])
     return {
-        "charts": charts(points),
+        "charts": charts(points, "a day" if days <= 90 else "a week"),
         "days": days,
         "spans": SPANS,
         "is_empty": not any(p["calls"] or p["useful"] or p["not_useful"] or p["ttft_ms"] for p in points),
@@ -164,7 +164,7 @@ def weeks(days: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def charts(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def charts(points: list[dict[str, Any]], each: str) -> list[dict[str, Any]]:
     """What each chart draws. Shape: as the tag `chart` takes it; a chart without any figure is left out."""
 
     def rows(*names: str, divided: float = 1) -> list[list[Any]]:
@@ -172,16 +172,16 @@ def charts(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     answered = [[p["day"], p["calls"] - p["failed"], p["failed"]] for p in points]
     found: list[dict[str, Any]] = [
-        {"title": "Calls a day", "kind": "bar", "columns": ["Day", "Answered", "Failed"], "rows": answered, "unit": "", "stacked": True},
+        {"title": f"Calls {each}", "kind": "bar", "columns": ["Day", "Answered", "Failed"], "rows": answered, "unit": "", "stacked": True},
         {
-            "title": "Cost a day",
+            "title": f"Cost {each}",
             "kind": "bar",
             "columns": ["Day", "US dollars"],
             "rows": [[p["day"], None if p["cost_usd"] is None else float(p["cost_usd"])] for p in points],
             "unit": "$",
         },
         {
-            "title": "Tokens a day",
+            "title": f"Tokens {each}",
             "kind": "bar",
             "columns": ["Day", "Input", "Output"],
             "rows": rows("input_tokens", "output_tokens"),
@@ -192,7 +192,7 @@ def charts(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {"title": "First token, speed probes", "kind": "line", "columns": ["Day", "Seconds"], "rows": rows("ttft_ms", divided=1000), "unit": "s"},
         {"title": "Speed, speed probes", "kind": "line", "columns": ["Day", "Tokens a second"], "rows": rows("tokens_per_s"), "unit": ""},
         {
-            "title": "Verdicts a day",
+            "title": f"Verdicts {each}",
             "kind": "bar",
             "columns": ["Day", "Useful", "Not useful"],
             "rows": rows("useful", "not_useful"),

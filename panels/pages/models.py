@@ -88,6 +88,7 @@ def models(request: HttpRequest) -> HttpResponse:
     is_filtered = any(asked.values())
     context = {
         "models": [shown(model) for model in found["data"]],
+        "has_scores": any(model["record"]["score"] is not None for model in found["data"]),
         "next": found["next"],
         "total": found.get("total"),
         "sort": sort,
@@ -172,7 +173,7 @@ def done(request: HttpRequest, do: str, chosen: list[str], reason: str, kind: st
     if went:
         named = ", ".join(went[:5]) + (f" and {len(went) - 5} more" if len(went) > 5 else "")
         messages.success(request, f"{DONE[do][1]} {named}.")
-    return redirect("pages:models")
+    return redirect("pages:model", chosen[0]) if len(chosen) == 1 else redirect("pages:models")
 
 
 def one(request: HttpRequest, do: str, alias: str, reason: str, kind: str) -> Any:
