@@ -328,6 +328,7 @@ STATIC_ROOT = BASE_DIR / "static-root"  # filled by collectstatic in an image; e
 with suppress(OSError):
     STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]
+CLIENT_FOLDER = BASE_DIR / "client"  # offered for download as a wheel
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},

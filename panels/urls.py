@@ -8,6 +8,7 @@ from panels.api.alerts import Alerts, Seen
 from panels.api.ask_paths import Ask, CancelCall, CancelPanel, Compare, Estimate
 from panels.api.budgets import Budget, Budgets
 from panels.api.candidates import Candidates
+from panels.api.client import Client, ClientFile
 from panels.api.collections import Collection, Collections
 from panels.api.demo import Demo
 from panels.api.discover import Discover
@@ -78,5 +79,7 @@ urlpatterns: list[URLPattern] = [
     path("calls/<str:call>/cancel", CancelCall.as_view()),
     path("status", Status.as_view()),
     path("schema", Schema.as_view()),
+    path("client", Client.as_view()),
+    path("client/<str:file>", ClientFile.as_view()),
     re_path(r"", Unknown.as_view()),
 ]

@@ -17,7 +17,7 @@ from tests.crawl import signed_in
 
 TOKEN = "an-admin-token-of-more-than-16"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-OPEN = re.compile(r"livez|readyz|signin/x|admin/login/")  # the process, and the way in
+OPEN = re.compile(r"livez|readyz|signin/x|admin/login/|bench/client(?:/x)?")  # the process, the way in, and the client's public code
 # What a key that asks and judges may do at this API: see what it may ask, what it asked itself, and judge that.
 ASKERS = {
     "bench/collections",

@@ -436,3 +436,20 @@ class Status(s.Serializer[Any]):
     queue = QueueStatus()
     outbox = OutboxStatus()
     schedules = s.ListField(child=s.DictField())
+
+
+class ClientInstall(s.Serializer[Any]):
+    pipx = s.CharField()
+    uv = s.CharField()
+    pip = s.CharField(help_text="With the sum, which pip checks.")
+
+
+class ClientOffered(s.Serializer[Any]):
+    name = s.CharField()
+    version = s.CharField()
+    requires_python = s.CharField()
+    file = s.CharField(help_text="The wheel's file name.")
+    url = s.CharField(help_text="Where it is.")
+    size = s.IntegerField(help_text="Bytes.")
+    sha256 = s.CharField(help_text="Hex.")
+    install = ClientInstall(help_text="A command for each installer.")

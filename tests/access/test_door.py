@@ -48,6 +48,9 @@ def meta(**headers: str) -> dict[str, str]:
         (meta(authorization=""), "", None),
         (meta(authorization="Bearer"), "", None),
         (meta(authorization="Bearer "), "", None),
+        (meta(authorization="Bearer \t "), "", None),  # what a client sends whose variable for the key is empty
+        (meta(authorization="bearer"), "", None),
+        (meta(authorization="Bearer ", x_api_key="k1"), "", "k1"),
         (meta(x_api_key=""), "", None),
         (meta(authorization="Bearer k1", x_api_key="k1"), "key=k1", "k1"),
         (meta(x_goog_api_key="k1"), "key=k1", "k1"),
