@@ -14,6 +14,7 @@ from panels.gateway import Gateway
 from panels.plan import Target
 from panels.reading import in_reader
 from panels.snapshot import Snapshot
+from panels.views import refuse_endless
 from wire.bench_chat import BENCH, Earlier, Wishes, read_wishes
 from wire.conversation import Request
 from wire.dialects import Inbound
@@ -36,6 +37,8 @@ async def question(gateway: Gateway, snapshot: Snapshot, caller: Caller, inbound
     """Reads a body, and what it takes from a panel on record. Errors: CallerError."""
     is_large = len(body) > LARGE_BYTES  # which takes its time, and nobody else's call should wait for it
     value = await asyncio.to_thread(parse_body, body) if is_large else parse_body(body)
+    if is_large:
+        refuse_endless(value)
     wishes = read_wishes(value)
     earlier = await in_reader(gateway, lambda: again.asked(wishes.again, caller)) if wishes.again else None
     inbound = Inbound(inbound.path, inbound.query, inbound.headers, value, taken(earlier, value) if earlier else None)
@@ -43,10 +46,11 @@ async def question(gateway: Gateway, snapshot: Snapshot, caller: Caller, inbound
     target = plan.resolve(request.model, snapshot)
     plan.allow(caller, target)
     seats = wishes.seats
-    if seats is None and earlier is not None and not wishes.reseat and target.mode in ("panel", "merged"):
-        seats = earlier.seats or None
-    check_seats(wishes, target)
     allow_seats(seats or (), "bench.seats", target, caller, snapshot)
+    if seats is None and earlier is not None and not wishes.reseat and target.mode in ("panel", "merged"):
+        # Explorers of then whom the caller may not name sit for nobody's asking; who has left the roster since is skipped, and said so.
+        seats = tuple([a for a in earlier.seats if a not in snapshot.models or may_seat(a, target, caller)]) or None
+    check_seats(wishes, target)
     allow_seats(wishes.besides, "bench.with", target, caller, snapshot)
     return Question(request, target, seats, wishes.besides, wishes.detached)
 
@@ -68,9 +72,12 @@ def check_seats(wishes: Wishes, target: Target) -> None:
 
 def allow_seats(names: Sequence[str], field: str, target: Target, caller: Caller, snapshot: Snapshot) -> None:
     """Who may ask a collection may seat its members; anybody else must be one that the caller may ask. Errors: CallerError 403 and 404."""
-    members = target.collection.members if target.collection else ()
     for name in names:
         if name not in snapshot.models:
             raise CallerError("model_not_found", f"There is no model {name[:200]!r} on the roster to seat.", status=404, field=field)
-        if name not in members and not caller.may_ask_model(name):
+        if not may_seat(name, target, caller):
             raise CallerError("not_allowed", f"The caller may not ask {name[:200]!r}.", status=403, field=field)
+
+
+def may_seat(name: str, target: Target, caller: Caller) -> bool:
+    return (target.collection is not None and name in target.collection.members) or caller.may_ask_model(name)

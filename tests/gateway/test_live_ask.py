@@ -98,10 +98,12 @@ def test_a_seat_that_cannot_see_is_skipped_from_the_start_with_its_reason(bench:
 
 
 def test_a_seat_with_a_limit_waits_and_says_when_it_begins(bench: Bench) -> None:
-    core = bench.collection([bench.model("limited", reply("x"), limits={"requests": {"minute": 100}})])
-    events = watched(bench, core)
-    assert named(events, "panel")[0]["seats"][0]["status"] == "waiting"
-    assert named(events, "seat_started")[0]["status"] == "running"
+    alias = bench.model("limited", reply("x"), limits={"requests": {"minute": 100}})
+    core = bench.collection([alias])
+    for name in (core, alias, f"{core}:route"):
+        events = watched(bench, name)
+        assert named(events, "panel")[0]["seats"][0]["status"] == "waiting"
+        assert [s["status"] for s in named(events, "seat_started")] == ["running"]
 
 
 @pytest.mark.parametrize("mode", ["direct", "route"])
@@ -212,6 +214,27 @@ def test_a_panel_is_asked_again_with_the_same_words_and_seats(bench: Bench) -> N
     assert [s["model"] for s in reseated["seats"] if s["seat"] == "member"] == members
     other = named(watched(bench, None, None, {"again": first["panel"], "seats": [members[2]]}), "panel")[0]
     assert [s["model"] for s in other["seats"]] == [members[2]]
+
+
+def test_who_has_left_the_roster_is_skipped_when_a_panel_is_asked_again(bench: Bench) -> None:
+    stays, leaves = bench.model("stays", reply("a")), bench.model("leaves", reply("b"))
+    core = bench.collection([stays])
+    panel = named(watched(bench, core, wishes={"with": [leaves]}), "panel")[0]["panel"]
+    bench.live.api("DELETE", f"models/{leaves}", status=204)
+    seats = named(watched(bench, None, None, {"again": panel}), "panel")[0]["seats"]
+    assert [(s["model"], s["status"], s["error"] and s["error"]["code"]) for s in seats] == [(stays, "running", None), (leaves, "skipped", "unknown")]
+
+
+def test_a_keys_explorers_of_then_need_no_right_of_their_own(bench: Bench) -> None:
+    inside, other = bench.model("inside", reply("a")), bench.model("other", reply("b"), ad_hoc=False)
+    core = bench.collection([inside], explorers=1)
+    bench.load()
+    bench.no_explorers_but_mine()
+    key = bench.key(collections=[core.removeprefix("bench/")])
+    first = named(watched(bench, core, key=key), "panel")[0]
+    assert [s["model"] for s in first["seats"]] == [inside, other]
+    again = named(watched(bench, None, None, {"again": first["panel"]}, key=key), "panel")[0]
+    assert [s["model"] for s in again["seats"]] == [inside]
 
 
 def test_only_who_may_read_a_panel_may_ask_it_again(bench: Bench) -> None:
