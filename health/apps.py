@@ -7,7 +7,7 @@ class HealthConfig(AppConfig):
 
     def ready(self) -> None:
         from access import budgets
-        from health import alerts, jobs, learned, ledger, probing, resting, retention, scheduled, signin_watch, sweep
+        from health import alerts, jobs, learned, ledger, probing, resting, retention, rollups, scheduled, signin_watch, sweep
         from health import budgets as money
         from health.models import Alert, Allowance, Rest
 
@@ -19,6 +19,7 @@ class HealthConfig(AppConfig):
         ledger.register("allowances", learned.commit_allowances, Allowance)
         jobs.register("sweep", 60, sweep.sweep)
         jobs.register("drain", 30, sweep.drain)
+        jobs.register("totals", 60, rollups.sweep)
         jobs.register("limits", 3600, learned.forget_gone)
         jobs.register("signins", 600, signin_watch.watch)
         scheduled.register()

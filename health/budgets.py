@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from access import budgets
 from access.budgets import Limit
+from health import rollups
 from health.alerts import line_of, raise_alert
 from health.costs import pusd, usd_text
 from health.limits import QUARTER_HOUR_MS, Meter, calendar, decode, encode
@@ -84,6 +85,7 @@ def said(limits: Iterable[Limit], has_key_budget: bool) -> str:
 
 def spent_in(month: str) -> Spent:
     """Sums a month's costs by whom budgets are for: ("team", "platform"), ("key_id", "7"). One query."""
+    rollups.fold()
     rows = PartTotal.objects.filter(grain="month", period=month, part__in=list(PARTS.values()))
     return {(part, name): int(cost) for part, name, cost in rows.values_list("part", "name", "cost_pusd")}
 
@@ -160,6 +162,7 @@ def level(limit: Limit, now: datetime, *, also_under_way: bool = False) -> bool:
             return False
         meter = decode(row.state)
         part, of = whom(limit)
+        rollups.fold()
         truth = int(PartTotal.objects.filter(grain="month", part=part, period=month, name=of).values_list("cost_pusd", flat=True).first() or 0)
         held = held_by(meter, month)
         if truth == held or (is_held and held > truth):

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db.models import Max, Sum
 
+from health import rollups
 from health.models import DayTotal, Heartbeat, Permit, Rest
 from health.spend import today
 
@@ -29,6 +30,7 @@ class DaySum:
 def of_day(now: datetime) -> list[DaySum]:
     """Sums today's calls, where today is that of BENCH_TIME_ZONE: some of the totals, whatever the day's calls are."""
     names = ("calls", "latency_ms", "input_tokens", "output_tokens", "cache_read_tokens", "cost_pusd", "unpriced")
+    rollups.fold()
     grouped = DayTotal.objects.filter(day=today(now)).order_by("endpoint", "model", "status").values_list("endpoint", "model", "status")
     found = []
     for endpoint, model, status, *sums in grouped.annotate(*(Sum(name) for name in names)):

@@ -105,6 +105,12 @@ class PartTotal(Total):
         constraints = [models.UniqueConstraint(fields=["grain", "part", "period", "name"], name="health_parttotal_once")]
 
 
+class FreshCalls(models.Model):
+    """The calls of one transaction that are not in the totals yet: written with the ledger's rows, gone once `health.rollups` has summed them."""
+
+    calls = models.TextField(help_text="JSON: what the totals need of each row, those that are new, and of corrected ones what they were and are.")
+
+
 class ModelUse(models.Model):
     """How often and when a model was last seated: what explorer seats go by. Written with the ledger."""
 

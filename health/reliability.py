@@ -11,6 +11,6 @@ from health.models import DayTotal
 
 
 def answered_since(aliases: Sequence[str], since: date) -> dict[str, tuple[int, int]]:
-    """Reads by alias how many of its calls were answered, and how many there were. Who was not called is not in it."""
+    """Reads by alias how many of its calls were answered, and how many there were, but for those of the last minute. Who was not called is not in it."""
     found = DayTotal.objects.filter(model__in=aliases, day__gte=since).order_by().values_list("model").annotate(calls=Sum("calls"), failed=Sum("failed"))
     return {model: (calls - failed, calls) for model, calls, failed in found if calls}

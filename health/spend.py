@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db.models import Sum
 
+from health import rollups
 from health.models import DayTotal
 
 
@@ -32,6 +33,7 @@ def today(now: datetime) -> date:
 
 def since(day: date) -> Spend:
     """Sums the ledger from a day on. One query."""
+    rollups.fold()
     names = ("calls", "failed", "cost_pusd", "unpriced")
     found = DayTotal.objects.filter(day__gte=day).aggregate(**{f"sum_{name}": Sum(name) for name in names})
     return Spend(**{name: int(found[f"sum_{name}"] or 0) for name in names})

@@ -14,6 +14,7 @@ from django.db.models import Count, Max, Min, QuerySet, Sum
 from django.db.models.functions import Substr
 
 from access.pages import Page, read_token, sliced
+from health import rollups
 from health.history import rows
 from health.lines import Row
 from health.models import Attempt, PartTotal
@@ -63,6 +64,7 @@ def each(by: str, group: str = "month", since: date | None = None, until: date |
 
     Shape: from `since` up to, not including, `until`. Errors: KeyError for a `by` that is none of BY.
     """
+    rollups.fold()
     rows = PartTotal.objects.filter(part=BY[by], calls__gt=0)
     if group == "month" and (since is None or since.day == 1) and (until is None or until.day == 1):
         months = within(rows.filter(grain="month"), f"{since:%Y-%m}" if since else "", f"{until:%Y-%m}" if until else "")
@@ -115,6 +117,7 @@ def sums_of(row: Mapping[str, Any]) -> Sums:
 
 def days_of(by: str, name: str, days: Sequence[date]) -> list[Sums]:
     """Sums some days of one model, key, endpoint … One query, and by its index one row a day."""
+    rollups.fold()
     rows = PartTotal.objects.filter(grain="day", part=BY[by], period__in=[f"{day}" for day in days], name=name, calls__gt=0)
     return [sums_of(row) for row in rows.values("period", "name", *MEASURES)]
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from health import ledger
+from health import ledger, rollups
 from health.database import Database, DatabaseAway, Unsure
 from health.lines import Line, has_work
 from health.outbox import BATCH_LINES, Outbox
@@ -230,6 +230,8 @@ class Writer:
             self._committed(self._batch[-1][0])
         if asks:
             self._answer([(future, answer) for (_, future), answer in zip(asks, answers, strict=True)])
+        if rollups.is_due():
+            db.transaction(lambda db: rollups.fold(db.django_cursor()))
 
     def _alone(self, db: Database, request: Request) -> Reserved | Exception:
         try:

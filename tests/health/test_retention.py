@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from access import preferences
-from health import alerts, ledger, retention
+from health import alerts, ledger, retention, rollups
 from health.models import Alert, Attempt, DayTotal, PartTotal
 from tests.health.conftest import row
 
@@ -23,6 +23,7 @@ def test_old_rows_of_the_ledger_go_and_their_sums_stay(folder: Path) -> None:
     ledger.commit(lines, folder)
     assert retention.run(NOW, NOW)["calls"] == retention.BATCH + 3
     assert list(Attempt.objects.values_list("pk", flat=True)) == ["kept"]
+    rollups.fold()
     assert sum(DayTotal.objects.values_list("calls", flat=True)) == retention.BATCH + 4
     assert sum(PartTotal.objects.filter(grain="month", part="model").values_list("calls", flat=True)) == retention.BATCH + 4
 
