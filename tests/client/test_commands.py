@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
+import click
 import pytest
 
 from tests.client.conftest import COMMAND, PATIENCE_S, Cli, environment
@@ -329,7 +330,34 @@ def test_completion_is_for_each_shell(cli: Cli, shell: str) -> None:
     assert "models" in completed.out
 
 
-def test_every_command_has_help() -> None:
+def test_answers_come_to_a_terminal_seat_by_seat(bench: Bench, tmp_path: Path, fake: FakeProvider) -> None:
+    gate = fake.gate()
+    core = bench.collection([bench.model("quick", reply("quick answer")), bench.model("slow", reply("slow answer").after(gate))]).removeprefix("bench/")
+    bench.load()
+    known = {"BENCHWARMERS_URL": bench.live.url, "BENCHWARMERS_KEY": bench.live.operator_key, "COLUMNS": "120", "TERM": "xterm"}
+    here, there = pty.openpty()
+    with subprocess.Popen([*COMMAND, "ask", core, "x"], stdin=there, stdout=there, stderr=there, env=environment(tmp_path, **known)) as running:
+        os.close(there)
+        shown = b""
+        while b"quick answer" not in shown:
+            shown += os.read(here, 65536)
+        assert b"slow answer" not in shown
+        gate.open()
+        while True:
+            try:
+                more = os.read(here, 65536)
+            except OSError:  # the terminal's other end is closed
+                break
+            if not more:
+                break
+            shown += more
+        assert running.wait(PATIENCE_S) == 0
+    os.close(here)
+    assert b"slow answer" in shown
+    assert b"Asking" in shown
+
+
+def test_every_command_has_help_with_an_example() -> None:
     from benchwarmers_client.main import cli as root
 
     def walk(group: object, path: list[str]) -> list[list[str]]:
@@ -345,6 +373,8 @@ def test_every_command_has_help() -> None:
         for name in path:
             command = command.commands[name]  # type: ignore[attr-defined]
         assert getattr(command, "help", None), path
+        if path:
+            assert f"bench {' '.join(path)}" in command.get_help(click.Context(command)), path  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["collection", "save", "-h"], ["settings", "scheduler", "run", "--help"]])

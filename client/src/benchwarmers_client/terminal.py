@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -55,6 +56,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, is_error:
 def say(text: str) -> None:
     """A line for people, on stderr, so that stdout holds only what was asked for."""
     click.echo(clean(text), err=True)
+
+
+@contextmanager
+def working(what: str) -> Iterator[Callable[[], None]]:
+    """Shows, on a terminal, that something is under way, until the block ends or the function that it gives is called."""
+    out = console(is_error=True)
+    if not out.is_terminal:
+        yield lambda: None
+        return
+    with out.status(Text(clean(what), style="dim")) as shown:
+        yield shown.stop
 
 
 def as_json(value: Any) -> None:

@@ -13,7 +13,7 @@ import click
 
 from benchwarmers_client.http import LONG_S, Client, Refused
 from benchwarmers_client.session import Session, shared
-from benchwarmers_client.terminal import clean, one_line, say, seconds, table, usd
+from benchwarmers_client.terminal import clean, one_line, say, seconds, table, usd, working
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MOST_FILE_BYTES = 8 * 1024 * 1024
@@ -76,8 +76,8 @@ def ask(
 def streamed(client: Client, body: dict[str, Any]) -> dict[str, Any] | None:
     """Prints an answer as it comes; gives what the server told of the panel. Errors: Refused where the stream ends in an error."""
     told: dict[str, Any] | None = None
-    last = "\n"
-    with client.stream("/v1/chat/completions", body) as events:
+    last, held = "\n", ""
+    with working(f"Asking {one_line(body['model'])} …") as stop, client.stream("/v1/chat/completions", body) as events:
         for event in events:
             if event.data == "[DONE]":
                 break
@@ -95,11 +95,13 @@ def streamed(client: Client, body: dict[str, Any]) -> dict[str, Any] | None:
                 )
             told = chunk.get("bench") or told
             for choice in chunk.get("choices") or []:
-                if text := (choice.get("delta") or {}).get("content"):
-                    text = clean(text)
+                if text := held + ((choice.get("delta") or {}).get("content") or ""):
+                    held = "\r" if text.endswith("\r") else ""  # half a line's end, perhaps
+                    text = clean(text.removesuffix(held) if held else text)
+                    stop()
                     sys.stdout.write(text)
                     sys.stdout.flush()
-                    last = text[-1:]
+                    last = text[-1:] or last
     if last != "\n":
         click.echo()
     return told
@@ -110,9 +112,10 @@ def with_others(session: Session, collection: str, prompt: str, merged: bool, be
     meta = {"io.modelcontextprotocol/protocolVersion": MCP_VERSION, "io.modelcontextprotocol/clientCapabilities": {}}
     arguments = {"collection": collection, "prompt": prompt, "merged": merged, "with": list(besides), **({"system": system} if system else {})}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": meta, "name": "ask", "arguments": arguments}}
-    answer = session.client.send(
-        "POST", "/mcp", message, timeout_s=LONG_S, accept="application/json", mcp_protocol_version=MCP_VERSION, mcp_method="tools/call", mcp_name="ask"
-    )
+    with working(f"Asking {one_line(collection)} …"):
+        answer = session.client.send(
+            "POST", "/mcp", message, timeout_s=LONG_S, accept="application/json", mcp_protocol_version=MCP_VERSION, mcp_method="tools/call", mcp_name="ask"
+        )
     if error := answer.get("error"):
         raise Refused(str(error.get("message")), 200)
     result = answer["result"]

@@ -13,7 +13,12 @@ from benchwarmers_client.terminal import as_json, clean, table
 @click.command()
 @shared
 def status(session: Session) -> None:
-    """Show what is running, and where."""
+    """Show what is running, and where.
+
+    \b
+    bench status
+    bench status --url http://bench.lan:8122 --json
+    """
     told = session.client.get("/bench/status")
     if session.is_json:
         as_json(told)
@@ -35,7 +40,11 @@ def status(session: Session) -> None:
 @click.command()
 @shared
 def collections(session: Session) -> None:
-    """List the collections that you may ask."""
+    """List the collections that you may ask.
+
+    \b
+    bench collections
+    """
     found: list[dict[str, Any]] = list(session.client.every("/bench/collections"))
     if session.is_json:
         as_json({"data": found, "next": None})

@@ -12,7 +12,12 @@ from benchwarmers_client.terminal import as_json, clean, say
 @click.command()
 @shared
 def mcp(session: Session) -> None:
-    """Speak MCP on stdin and stdout, for clients that cannot speak it over HTTP. Ends when stdin does."""
+    """Speak MCP on stdin and stdout, for clients that cannot speak it over HTTP. Ends when stdin does.
+
+    \b
+    bench mcp
+    {"mcpServers": {"benchwarmers": {"command": "benchwarmers", "args": ["mcp"]}}}
+    """
     bridge.run(session.client)
 
 

@@ -39,7 +39,11 @@ def verdict(session: Session, call: str, useful: bool | None, real: tuple[str, .
 @click.option("--limit", type=click.IntRange(1, 500), default=50, help="Panels at most.")
 @shared
 def pending(session: Session, limit: int) -> None:
-    """List answers that nobody has judged yet, oldest first."""
+    """List answers that nobody has judged yet, oldest first.
+
+    \b
+    bench pending --limit 10
+    """
     page = session.client.get("/bench/verdicts/pending", limit=limit)
     if session.is_json:
         as_json(page)
@@ -54,7 +58,12 @@ def pending(session: Session, limit: int) -> None:
 @click.option("--limit", type=click.IntRange(1, 500), default=20, help="Panels at most.")
 @shared
 def panels(session: Session, panel: str, collection: str, limit: int) -> None:
-    """List panels, newest first, or show one PANEL with its answers."""
+    """List panels, newest first, or show one PANEL with its answers.
+
+    \b
+    bench panels --collection core --limit 5
+    bench panels pan_01J…
+    """
     if panel:
         shown = session.client.get(path_of("panels", panel))
         if session.is_json:

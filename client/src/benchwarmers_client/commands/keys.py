@@ -12,13 +12,22 @@ from benchwarmers_client.terminal import as_json, clean, confirm, say, table, us
 
 @click.group()
 def key() -> None:
-    """Keys for programs and people."""
+    """Keys for programs and people.
+
+    \b
+    bench key create my-app --collections core --rpm 30
+    bench key list
+    """
 
 
 @key.command("list")
 @shared
 def list_keys(session: Session) -> None:
-    """List keys, newest first; never a secret."""
+    """List keys, newest first; never a secret.
+
+    \b
+    bench key list
+    """
     found = list(session.client.every("/bench/keys"))
     if session.is_json:
         as_json({"data": found, "next": None})
@@ -70,7 +79,11 @@ def create(session: Session, name: str, scopes: str | None, collections: str | N
 @click.argument("name")
 @shared
 def revoke(session: Session, name: str) -> None:
-    """End a key for good, from the next request on."""
+    """End a key for good, from the next request on.
+
+    \b
+    bench key revoke my-app
+    """
     confirm(f"Revoke the key {name}?", is_sure=session.is_sure)
     done(session, session.client.send("DELETE", path_of("keys", name)), f"{name} is revoked.")
 

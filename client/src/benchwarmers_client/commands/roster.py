@@ -65,7 +65,12 @@ def price_of(model: dict[str, Any]) -> str:
 
 @click.group()
 def model() -> None:
-    """Retire a model, or bring it back."""
+    """Retire a model, or bring it back.
+
+    \b
+    bench model retire mercury --reason "confidently wrong"
+    bench model restore mercury
+    """
 
 
 @model.command()
@@ -73,7 +78,11 @@ def model() -> None:
 @click.option("--reason", required=True, help="Why; it is kept with the model.")
 @shared
 def retire(session: Session, alias: str, reason: str) -> None:
-    """Take a model out of play; its record and its place in collections stay."""
+    """Take a model out of play; its record and its place in collections stay.
+
+    \b
+    bench model retire mercury --reason "confidently wrong"
+    """
     confirm(f"Retire {alias}?", is_sure=session.is_sure)
     done(session, session.client.send("POST", path_of("models", alias, "retire"), {"reason": reason}), f"{alias} is retired. Back: bench model restore {alias}")
 
@@ -83,7 +92,11 @@ def retire(session: Session, alias: str, reason: str) -> None:
 @click.option("--reason", default="restored from the command line", help="Why; it is kept with the model.")
 @shared
 def restore(session: Session, alias: str, reason: str) -> None:
-    """Bring a retired model back."""
+    """Bring a retired model back.
+
+    \b
+    bench model restore mercury
+    """
     done(session, session.client.send("POST", path_of("models", alias, "restore"), {"reason": reason}), f"{alias} plays again.")
 
 
@@ -98,7 +111,12 @@ def done(session: Session, answer: Any, sentence: str) -> None:
 @click.option("--refresh", is_flag=True, help="Ask the endpoints now.")
 @shared
 def candidates(session: Session, endpoint: str, find: str, is_new: bool, refresh: bool) -> None:
-    """List what your endpoints serve."""
+    """List what your endpoints serve.
+
+    \b
+    bench candidates --new
+    bench candidates --endpoint openrouter --find llama --refresh
+    """
     found = [
         c
         for c in session.client.every("/bench/candidates", endpoint=endpoint, refresh="1" if refresh else "", all="" if is_new else "1")
@@ -189,7 +207,12 @@ def watched(session: Session, batch: str, state: dict[str, Any]) -> dict[str, An
 
 @click.group()
 def collection() -> None:
-    """Make, change or delete a collection."""
+    """Make, change or delete a collection.
+
+    \b
+    bench collection save reviewers --members a,b,c
+    bench collection delete reviewers
+    """
 
 
 @collection.command()
@@ -242,7 +265,11 @@ def existing(session: Session, name: str) -> dict[str, Any] | None:
 @click.argument("name")
 @shared
 def delete(session: Session, name: str) -> None:
-    """Delete a collection; its panels and verdicts stay on record."""
+    """Delete a collection; its panels and verdicts stay on record.
+
+    \b
+    bench collection delete reviewers
+    """
     confirm(f"Delete the collection {name}?", is_sure=session.is_sure)
     done(session, session.client.send("DELETE", path_of("collections", name)), f"{name} is deleted.")
 
@@ -252,13 +279,22 @@ def delete(session: Session, name: str) -> None:
 
 @click.group()
 def endpoint() -> None:
-    """The addresses that serve your models."""
+    """The addresses that serve your models.
+
+    \b
+    bench endpoint list
+    bench endpoint add openrouter --base https://openrouter.ai/api/v1
+    """
 
 
 @endpoint.command("list")
 @shared
 def list_endpoints(session: Session) -> None:
-    """List endpoints. Of a key only where it comes from."""
+    """List endpoints. Of a key only where it comes from.
+
+    \b
+    bench endpoint list
+    """
     found = list(session.client.every("/bench/endpoints"))
     if session.is_json:
         as_json({"data": found, "next": None})
@@ -298,7 +334,11 @@ def add_endpoint(session: Session, name: str, base: str, kind: str, key_env: str
 @click.argument("name")
 @shared
 def delete_endpoint(session: Session, name: str) -> None:
-    """Delete an endpoint that serves no model of the bench any more."""
+    """Delete an endpoint that serves no model of the bench any more.
+
+    \b
+    bench endpoint delete openrouter
+    """
     confirm(f"Delete the endpoint {name} and its key?", is_sure=session.is_sure)
     done(session, session.client.send("DELETE", path_of("endpoints", name)), f"{clean(name)} is deleted.")
 

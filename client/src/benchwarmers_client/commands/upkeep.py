@@ -15,13 +15,23 @@ from benchwarmers_client.terminal import as_json, minute, say, table, usd
 
 @click.group()
 def settings() -> None:
-    """Show and change settings, while the server runs."""
+    """Show and change settings, while the server runs.
+
+    \b
+    bench settings list
+    bench settings set records.half_life_days 30
+    bench settings scheduler run --off perf
+    """
 
 
 @settings.command("list")
 @shared
 def list_settings(session: Session) -> None:
-    """List the settings that there are."""
+    """List the settings that there are.
+
+    \b
+    bench settings list
+    """
     found = list(session.client.every("/bench/settings"))
     if session.is_json:
         as_json({"data": found, "next": None})
@@ -49,13 +59,22 @@ def set_setting(session: Session, name: str, value: str) -> None:
 
 @settings.group()
 def scheduler() -> None:
-    """The scheduled jobs: probe, perf, suite, catalog, drift, retention."""
+    """The scheduled jobs: probe, perf, suite, catalog, drift, retention.
+
+    \b
+    bench settings scheduler list
+    bench settings scheduler run --off perf
+    """
 
 
 @scheduler.command("list")
 @shared
 def list_schedules(session: Session) -> None:
-    """List the schedules, and when each runs next."""
+    """List the schedules, and when each runs next.
+
+    \b
+    bench settings scheduler list
+    """
     found = list(session.client.every("/bench/schedules"))
     if session.is_json:
         as_json({"data": found, "next": None})
@@ -97,7 +116,11 @@ def run(session: Session, on: str, off: str, now: str) -> None:
 @click.command()
 @shared
 def quotas(session: Session) -> None:
-    """Show what is left of every limit and budget, and when it resets."""
+    """Show what is left of every limit and budget, and when it resets.
+
+    \b
+    bench quotas
+    """
     found = list(session.client.every("/bench/quotas"))
     if session.is_json:
         as_json({"data": found, "next": None})
@@ -122,7 +145,12 @@ def quotas(session: Session) -> None:
 @click.option("--month", default="", metavar="YYYY-MM", help="One month; all without it.")
 @shared
 def usage(session: Session, by: str, month: str) -> None:
-    """Show calls, tokens and costs by month."""
+    """Show calls, tokens and costs by month.
+
+    \b
+    bench usage
+    bench usage --by key --month 2026-11
+    """
     found = list(session.client.every("/bench/usage", by=by, month=month))
     if session.is_json:
         as_json({"data": found, "next": None})
@@ -162,7 +190,12 @@ def discover(session: Session, text: str, free: bool, is_new: bool, reachable: b
 @click.option("--all", "everything", is_flag=True, help="Also those that somebody has seen.")
 @shared
 def alerts(session: Session, everything: bool) -> None:
-    """List what somebody should know of: budgets, retired models, changed models, sources that are down."""
+    """List what somebody should know of: budgets, retired models, changed models, sources that are down.
+
+    \b
+    bench alerts
+    bench alerts --all
+    """
     found = list(session.client.every("/bench/alerts", unseen="" if everything else "true"))
     if session.is_json:
         as_json({"data": found, "next": None})
