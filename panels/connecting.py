@@ -35,7 +35,7 @@ class Snippet:
 class Client:
     """One program. Shape: `suits` is the mode that it is for, "" for any; `write` gets address, model name and key; `test` is a key of TESTS.
 
-    `model` says whether a model is named in its snippets at all: as a tool, the bench is asked for any collection.
+    `names_model`: whether a model stands in its snippets at all; a tool asks for any collection. `is_ours`: our own command does it, which has to be installed.
     """
 
     name: str
@@ -46,7 +46,13 @@ class Client:
     test: str
     suits: str = ROUTE
     note: str = ""
-    model: bool = True
+    names_model: bool = True
+    is_ours: bool = False
+
+    def shown(self, url: str, model: str, key: str, install: str) -> tuple[Snippet, ...]:
+        """All there is to copy. Shape: `install` is the line that installs our command, "" where this server offers none."""
+        first = (Snippet("Shell, once", install, note="The command comes from this server, in its own version."),) if self.is_ours and install else ()
+        return first + self.write(url, model, key)
 
 
 def text(value: str) -> str:
@@ -305,7 +311,6 @@ def mcp_http(url: str, model: str, key: str) -> tuple[Snippet, ...]:
 def mcp_stdio(url: str, model: str, key: str) -> tuple[Snippet, ...]:
     server = {"command": "benchwarmers", "args": ["mcp"], "env": {"BENCHWARMERS_URL": url, KEY_VARIABLE: key}}
     return (
-        Snippet("Shell, once", install_line(url), note="The command comes from this server."),
         Snippet(
             "A client's MCP settings",
             written({"mcpServers": {"benchwarmers": server}}),
@@ -318,21 +323,16 @@ def mcp_stdio(url: str, model: str, key: str) -> tuple[Snippet, ...]:
 def bench_command(url: str, model: str, key: str) -> tuple[Snippet, ...]:
     asked = quote(model.removeprefix("bench/")) + ("" if model.startswith("bench/") else " --model")
     return (
-        Snippet("Shell, once", install_line(url), note="The command comes from this server, in its own version."),
         Snippet("Shell", f"export BENCHWARMERS_URL={quote(url)}\nexport {KEY_VARIABLE}={quote(key)}\nbench status"),
         Snippet("Then", f"git diff | bench ask {asked} 'Review this diff.'\nbench connect --help    # sets other programs up by itself"),
     )
-
-
-def install_line(url: str) -> str:
-    return f"pipx install {quote(f'{url}/bench/client')}"
 
 
 AGENTS, SDKS, TOOLS = "Coding agents", "SDKs", "The bench as a tool"
 NOT_AS_PANEL = "An agent works with tools, which only route mode takes: one member has the turn and keeps the conversation."
 EVERY = (
     Client("curl", "curl", "Command line", "OpenAI chat", curl, "chat", ANY),
-    Client("bench", "bench, our own command", "Command line", "chat", bench_command, "chat", PANEL),
+    Client("bench", "bench, our own command", "Command line", "chat", bench_command, "chat", PANEL, is_ours=True),
     Client("claude-code", "Claude Code", AGENTS, "Anthropic Messages", claude_code, "messages"),
     Client("codex", "Codex", AGENTS, "OpenAI Responses", codex, "responses"),
     Client("opencode", "opencode", AGENTS, "OpenAI chat", opencode, "chat"),
@@ -340,9 +340,9 @@ EVERY = (
     Client("cursor", "Cursor", AGENTS, "MCP, OpenAI chat", cursor, "mcp"),
     Client("gemini-cli", "Gemini CLI", AGENTS, "Gemini", gemini_cli, "gemini"),
     Client("continue", "Continue", AGENTS, "OpenAI chat", continue_dev, "chat"),
-    Client("mcp", "MCP over HTTP", TOOLS, "MCP", mcp_http, "mcp", PANEL, model=False),
-    Client("mcp-stdio", "MCP over stdio", TOOLS, "MCP", mcp_stdio, "mcp", PANEL, model=False),
-    Client("claude-code-plugin", "Claude Code plugin", TOOLS, "chat", claude_plugin, "chat", PANEL, model=False),
+    Client("mcp", "MCP over HTTP", TOOLS, "MCP", mcp_http, "mcp", PANEL, names_model=False),
+    Client("mcp-stdio", "MCP over stdio", TOOLS, "MCP", mcp_stdio, "mcp", PANEL, names_model=False, is_ours=True),
+    Client("claude-code-plugin", "Claude Code plugin", TOOLS, "chat", claude_plugin, "chat", PANEL, names_model=False),
     Client("openai-python", "openai for Python", SDKS, "OpenAI chat", sdk("pip install openai", "python", openai_python), "chat", ANY),
     Client("openai-js", "openai for JavaScript", SDKS, "OpenAI chat", sdk("npm install openai", "js", openai_js), "chat", ANY),
     Client("anthropic-python", "anthropic for Python", SDKS, "Anthropic Messages", sdk("pip install anthropic", "python", anthropic_python), "messages", ANY),

@@ -34,6 +34,11 @@ def tested(client: Client, model: str) -> Try:
     return TESTS[client.test](model)
 
 
+def priced(model: str) -> dict[str, Any]:
+    """The question as `POST /bench/estimate` takes it: what the try should cost, before it is made."""
+    return {"model": model, "max_completion_tokens": MOST_TOKENS, "messages": [{"role": "user", "content": PROMPT}]}
+
+
 def by_chat(model: str) -> Try:
     body = {"model": model, "max_tokens": MOST_TOKENS, "messages": [{"role": "user", "content": PROMPT}]}
     return Try("POST", "/v1/chat/completions", "Authorization", "Bearer ", body, spends=True)

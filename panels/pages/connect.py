@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.urls import path, reverse
+from django.urls import get_script_prefix, path, reverse
 
 from panels import connecting, trying
 from panels.connecting import Client
@@ -44,6 +44,7 @@ def connect(request: HttpRequest) -> HttpResponse:
     model = f"{name}{MARKS[mode]}" if is_collection else name
     context: dict[str, Any] = {
         "title": "Connect",
+        "api": f"{get_script_prefix()}bench/",
         "address": address_of(request),
         "chosen": chosen,
         "groups": [(group, list(clients)) for group, clients in groupby(connecting.EVERY, key=lambda one: one.group)],
@@ -55,7 +56,7 @@ def connect(request: HttpRequest) -> HttpResponse:
         "modes": MODES,
         "model": model,
         "no_key": connecting.NO_KEY,
-        "snippets": chosen.write(address_of(request), model, connecting.NO_KEY) if model else (),
+        "snippets": chosen.shown(address_of(request), model, connecting.NO_KEY, install(request, chosen)) if model else (),
         "unfit": is_collection and chosen.suits == connecting.ROUTE and mode != connecting.ROUTE,
         "on_loopback": settings.ON_LOOPBACK,
         **(test_of(request, chosen, model) if model else {}),
@@ -63,23 +64,27 @@ def connect(request: HttpRequest) -> HttpResponse:
     return framed(request, "pages/connect.html", context)
 
 
-def test_of(request: HttpRequest, chosen: Client, model: str) -> dict[str, Any]:
-    """What the page's script sends, and what it may cost, as far as somebody who may ask can know."""
-    asked = trying.tested(chosen, model)
-    plan = {"base": own_address(request), "model": model, "tries": [asdict(trying.listing()), asdict(asked)]}
-    return {"plan": plan, "spends": asked.spends, "expected": expected(request, model) if asked.spends else None}
-
-
-def expected(request: HttpRequest, model: str) -> dict[str, Any] | None:
-    """What the question should cost. None where the server cannot say, or this person may not ask."""
-    if "ask" not in scopes_of(request):
-        return None
-    body = {"model": model, "max_completion_tokens": trying.MOST_TOKENS, "messages": [{"role": "user", "content": connecting.PROMPT}]}
+def install(request: HttpRequest, chosen: Client) -> str:
+    """The line that installs our own command from this server; "" where the program is another or the server was put up without it."""
+    if not chosen.is_ours:
+        return ""
     try:
-        found: dict[str, Any] = door.call(request, "POST", "/bench/estimate", body)
-    except Refused as refused:
-        return {"refused": refused.detail} if refused.status != 404 else None
-    return found
+        return str(door.read(request, "/bench/client")["install"]["pipx"])
+    except Refused:
+        return ""
+
+
+def test_of(request: HttpRequest, chosen: Client, model: str) -> dict[str, Any]:
+    """What the page's script sends, and whether that may cost something."""
+    asked = trying.tested(chosen, model)
+    may_ask = "ask" in scopes_of(request)
+    plan = {
+        "base": own_address(request),
+        "model": model,
+        "tries": [asdict(trying.listing()), asdict(asked)],
+        "priced": trying.priced(model) if may_ask else None,
+    }
+    return {"plan": plan, "spends": asked.spends}
 
 
 urlpatterns = [path("connect", connect, name="connect")]

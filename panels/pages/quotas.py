@@ -17,6 +17,7 @@ from panels.pages import door
 from panels.pages.door import Refused
 from panels.pages.forms import wrong
 from panels.pages.frame import framed, page
+from panels.pages.sheets import sheet
 
 SCOPES = (
     ("endpoint,model", "Connections and models"),
@@ -50,6 +51,7 @@ def quotas(request: HttpRequest) -> HttpResponse:
     context = {
         "title": "Quotas",
         "tab": "quotas",
+        "sheet": sheet("quotas"),
         "rests": rests["data"],
         "more_rests": rests["next"],
         "groups": [

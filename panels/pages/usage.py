@@ -9,11 +9,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
-from django.utils.http import urlencode
 
 from panels.pages import door
 from panels.pages.clock import today
 from panels.pages.frame import framed, page
+from panels.pages.sheets import sheet
 
 BY = (
     ("model", "Model"),
@@ -32,6 +32,7 @@ COUNTS = ("calls", "failed", "input_tokens", "output_tokens", "cache_read_tokens
 # Of these there is a page with the whole panel.
 OF_PANELS = ("panel", "merged", "route", "direct", "shadow", "compare")
 TOP = 5
+MOST_MONTHS = 36
 ALL = "all"
 MOST_NAMES = 500
 FILTERS = ("model", "status", "endpoint", "key_name", "collection", "purpose", "judge", "panel", "from", "to")
@@ -51,7 +52,7 @@ def usage(request: HttpRequest) -> HttpResponse:
     names = door.read(request, "/bench/usage", by=by, limit=MOST_NAMES, **only)
     rows = summed(names["data"], by)
     total = add(rows)
-    periods = sorted(there) if is_all else days_of(month)
+    periods = months_of(there[-1]) if is_all else days_of(month)
     context = {
         "title": "Usage",
         "tab": "usage",
@@ -67,8 +68,8 @@ def usage(request: HttpRequest) -> HttpResponse:
         "spend": charted(series, by, periods, "cost_usd"),
         "calls": counted(series, periods),
         "past_columns": ["Month", "Spend"],
-        "past": [[one, spend_of(months, one)] for one in sorted(there)[-24:]],
-        "sheet": urlencode({"by": by, "format": "csv", **only}),
+        "past": [[one, spend_of(months, one)] for one in months_of(there[-1])],
+        "sheet": sheet("usage", by=by, **only),
     }
     return framed(request, "pages/usage.html", context)
 
@@ -105,6 +106,14 @@ def days_of(month: str) -> list[str]:
     first = date.fromisoformat(f"{month}-01")
     end = min((first + timedelta(days=32)).replace(day=1), today() + timedelta(days=1))
     return [f"{first + timedelta(days=n)}" for n in range(max(1, (end - first).days))]
+
+
+def months_of(first: str) -> list[str]:
+    """Every month from the first to this one, those without calls too; the newest three dozen."""
+    year, month = map(int, first.split("-"))
+    now = today()
+    count = max(1, (now.year - year) * 12 + now.month - month + 1)
+    return [f"{year + (month - 1 + n) // 12}-{(month - 1 + n) % 12 + 1:02}" for n in range(count)][-MOST_MONTHS:]
 
 
 def period_of(row: dict[str, Any]) -> str:
@@ -160,7 +169,7 @@ def calls(request: HttpRequest) -> HttpResponse:
         "statuses": STATUSES,
         "purposes": PURPOSES,
         "endpoints": [one["name"] for one in door.everything(request, "/bench/endpoints", most=500)],
-        "sheet": urlencode({**asked, "format": "csv"}),
+        "sheet": sheet("calls", **asked),
     }
     return framed(request, "pages/usage/calls.html", context)
 

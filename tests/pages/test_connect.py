@@ -28,6 +28,7 @@ def test_every_program_has_its_lines(as_role, small_bench, client):
     page = unescape(as_role("viewer").get(f"{CONNECT}?client={client}").content.decode())
     for one in chosen.write("http://testserver", "bench/core:route" if chosen.suits == "route" else "bench/core", connecting.NO_KEY):
         assert one.text in page
+    assert ("pipx install http://testserver/bench/client/" in page) == chosen.is_ours
     assert chosen.title in page
     assert plan(page)["base"] == "http://testserver"
 

@@ -63,11 +63,13 @@ def full_bench(db: None) -> None:
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")])
 def test_everybody_can_use_the_pages_and_none_breaks_the_policy(open_page, full_bench, viewport, scheme):
-    watched = open_page("admin", viewport, scheme)
+    # What a try costs only the gateway knows, which a viewer's page does not ask.
+    admin, viewer = open_page("admin", viewport, scheme), open_page("viewer", viewport, scheme)
     edit = f"{reverse('pages:key_edit')}?name=review-bot"
     agent = f"{reverse('pages:connect')}?client=claude-code"
     runs = f"{reverse('pages:schedule')}?name=catalog"
     for path in [*(reverse(f"pages:{name}") for name in PAGES), edit, agent, runs, f"{reverse('pages:usage')}?month=all&by=owner"]:
+        watched = viewer if path.startswith(reverse("pages:connect")) else admin
         watched.goto(path)
         watched.page.wait_for_load_state("networkidle")
         assert watched.wrong == [], path
@@ -173,7 +175,7 @@ def at_live(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
 
 
 def test_a_key_is_made_copied_and_asks_as_each_program_would(bench: Bench, at_live: Callable[..., Watched]) -> None:
-    core = bench.collection([bench.model("fast", reply("ready"))], mergers=[])
+    core = bench.collection([bench.model("fast", reply("ready"), facts={"input_usd_per_mtok": "1", "output_usd_per_mtok": "10"})], mergers=[])
     bench.load()
     watched = at_live("/app/keys/new")
     page = watched.page
@@ -195,6 +197,7 @@ def test_a_key_is_made_copied_and_asks_as_each_program_would(bench: Bench, at_li
         page.select_option("#c-client", client)
         page.wait_for_selector(f"#l-setup:text-is('{chosen.title}')")
         assert secret in page.inner_text("#setup"), client
+        page.wait_for_selector(f"#expected:has-text('{'costs nothing' if client == 'mcp' else 'should cost about $'}')")
         page.click("#try")
         page.wait_for_selector("#tried > li:nth-child(2) .badge")
         marks = page.locator("#tried .badge").all_inner_texts()

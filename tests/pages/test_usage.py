@@ -52,7 +52,7 @@ def test_a_month_says_what_it_cost_and_on_what(as_role, three_models, role):
     assert "1 call without a known price is not in it" in words
     assert "Calls of models 4 1 failed (25%)" in words
     assert "mercury $3.00 3 0 2,436 720" in words
-    assert f"/bench/usage?by=model&amp;format=csv&amp;month={timezone.now():%Y-%m}" in page
+    assert f"/bench/usage?by=model&amp;month={timezone.now():%Y-%m}&amp;format=csv" in page
 
 
 def test_every_grouping_has_its_table_and_its_chart(admin, three_models):

@@ -1,5 +1,7 @@
 // Connect: puts a typed key into the lines to copy, and makes the requests that a program would make, showing what came back.
 
+import { call, usd } from "./bench.js";
+
 const field = document.getElementById("c-key");
 const setup = document.getElementById("setup");
 const originals = new WeakMap();
@@ -102,10 +104,30 @@ async function tryIt(button) {
   }
 }
 
+/** Says what the try should cost, in place of the general words, where this server can tell. */
+async function price() {
+  const line = document.getElementById("expected");
+  const plan = JSON.parse(document.getElementById("plan")?.textContent ?? "{}");
+  if (!line || !plan.priced || !plan.tries.some((one) => one.spends)) return;
+  let said;
+  try {
+    const told = await call("POST", "estimate", plan.priced);
+    const nobody = told.seats.every((seat) => seat.status === "skipped");
+    if (nobody) said = `It would be refused now: ${told.seats[0]?.reason?.message ?? "nobody can take it"}`;
+    else if (told.cost_usd?.typical === null || told.cost_usd?.typical === undefined) said = "What it costs is not known: no price is.";
+    else said = `It should cost about ${usd(told.cost_usd.typical)}, at most ${usd(told.cost_usd.most)}${told.unknown.length ? `, and what ${told.unknown.join(", ")} costs, which is not known` : ""}.`;
+  } catch (error) {
+    if (!error.field && error.status === 404 && error.code === "not_found") return;
+    said = `It would be refused now: ${error.message}`;
+  }
+  if (line.isConnected) line.textContent = said;
+}
+
 field?.addEventListener("input", fillIn);
-document.addEventListener("htmx:afterSettle", fillIn);
+document.addEventListener("htmx:afterSettle", () => { fillIn(); price(); });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("#try");
   if (button) tryIt(button);
 });
 fillIn();
+price();
