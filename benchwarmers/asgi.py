@@ -237,7 +237,7 @@ class Entry:
             return self.methods[path]
         if path.startswith("/bench/"):  # most of these are Django's
             return next((view for m, pattern, view in self.patterns if m == seek and pattern.fullmatch(path)), None)
-        under = [(m, prefix, view) for m, prefix, view in self.prefixes if path.startswith(prefix)]
+        under = [(m, prefix, view) for m, prefix, endings, view in self.prefixes if path.startswith(prefix) and (not endings or path.endswith(endings))]
         if view := next((view for m, _, view in under if m == seek), None):
             return view
         # Prefixes as wide as /v1/ take what looks like a model's method; of anything else they say nothing.
@@ -331,7 +331,11 @@ class Entry:
         """A browser's preflight needs no key; a page that may not call is told so."""
         origin = request.META.get("HTTP_ORIGIN", "")
         path = request.path
-        methods = sorted({m for (m, p) in self.paths if p == path} | {m for m, prefix, _ in self.prefixes if path.startswith(prefix)} | {"OPTIONS"})
+        methods = sorted(
+            {m for (m, p) in self.paths if p == path}
+            | {m for m, prefix, endings, _ in self.prefixes if path.startswith(prefix) and (not endings or path.endswith(endings))}
+            | {"OPTIONS"}
+        )
         allow = ", ".join(methods)
         if not origin:
             await out.whole(204, [("allow", allow)], None)

@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("access.urls")),
     path("", include("catalog.urls")),
     path("bench/", include("panels.urls")),
+    path("v1/", include("suite.urls")),
     path("app/", include("panels.pages.urls")),
     path("", RedirectView.as_view(pattern_name="pages:home"), name="root"),
 ]

@@ -220,12 +220,12 @@ def exact_paths() -> dict[tuple[str, str], type[GatewayView]]:
     return found
 
 
-def prefixes() -> list[tuple[str, str, type[GatewayView]]]:
-    """Method, path prefix and view, longest first where one is inside another."""
+def prefixes() -> list[tuple[str, str, tuple[str, ...], type[GatewayView]]]:
+    """Method, path prefix, what the path must end in (nothing: whatever it ends in) and view, longest first where one is inside another."""
     return [
-        ("GET", "/v1/models/", ModelsView),
-        ("GET", "/v1beta/models/", GeminiModelsView),
-        *((route.method, route.path, view_of(dialect, route)) for dialect in dialects.every() for route in dialect.routes if route.prefix),
+        ("GET", "/v1/models/", (), ModelsView),
+        ("GET", "/v1beta/models/", (), GeminiModelsView),
+        *((route.method, route.path, route.endings, view_of(dialect, route)) for dialect in dialects.every() for route in dialect.routes if route.prefix),
     ]
 
 

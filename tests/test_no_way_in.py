@@ -104,7 +104,7 @@ def test_no_management_path_answers_a_stranger(exposed: Live, stranger: str) -> 
 @pytest.mark.parametrize("sent", [{}, {"authorization": "Bearer bw_live_nothing"}])
 def test_no_path_of_the_gateway_answers_without_a_key(exposed: Live, sent: dict[str, str]) -> None:
     asked = [(method, path) for method, path in views.exact_paths()]
-    asked += [(method, f"{prefix}x:generateContent" if method == "POST" else f"{prefix}x") for method, prefix, _ in views.prefixes()]
+    asked += [(method, f"{prefix}x:generateContent" if method == "POST" else f"{prefix}x") for method, prefix, _, _ in views.prefixes()]
     assert len(asked) > 15
     for method, path in asked:
         answer = exposed.send(method, path, {} if method == "POST" else None, headers=sent)

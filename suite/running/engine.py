@@ -213,6 +213,7 @@ class Worker:
         self.controller = Controller(changes=self.tell_change)
         self.looked_at = self.renewed_at = time.monotonic()
         self.stop = False
+        self.started = 0
 
     async def run(self) -> None:
         items = self.items()
@@ -225,12 +226,16 @@ class Worker:
                     if not waiting and not exhausted:
                         waiting.extend(await self.in_thread(lambda: list(next(items, ()))))
                         exhausted = not waiting
-                    if not waiting or not self.may_spend():
+                    # Until one has answered, only as many as it takes to see that nobody does.
+                    if not waiting or not self.may_spend() or (not self.standing.answered and self.started >= DEAD_AFTER):
                         break
                     self.start(waiting.popleft())
                 if not self.standing.under_way:
-                    if not self.stop and waiting:  # a ceiling of the run: nothing is under way that could free it
-                        self.standing.halting = "limit_exceeded:run.cost"
+                    if not self.stop and waiting and not self.standing.failed:
+                        # Nothing is under way that could free what holds the next one back: nobody answered, though not all with one error.
+                        self.standing.failed = (
+                            f"{self.plan.subject.name} does not answer: {self.standing.failures[-1] if self.standing.failures else 'no answer came'}"
+                        )
                     break
                 done, _ = await asyncio.wait(self.standing.under_way, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
@@ -246,6 +251,7 @@ class Worker:
         task = asyncio.create_task(sample(plan.id, item, plan.trials, self.ask, self.judge, plan.limits, plan.options, self.heard))
         self.standing.under_way[task] = self.standing.expected_cost()
         self.controller.started(len(self.standing.under_way))
+        self.started += 1
 
     def may_spend(self) -> bool:
         """Reckons whether one more sample fits under the run's ceiling, with all that is under way. One alone may always go: it is the overshoot."""

@@ -19,12 +19,15 @@ from wire.errors import CallerError
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One path a dialect answers on. `operation` is "ask", "count", "get" or "delete"; `prefix` matches every path below it."""
+    """One path a dialect answers on. `operation` is "ask", "count", "get" or "delete"; `prefix` matches every path below it, with `endings` those alone that
+    end so: other things live below it too.
+    """
 
     method: str
     path: str
     operation: str
     prefix: bool = False
+    endings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ from wire.hosted import CALLERS
 
 # Where the name of a model begins, the longer first.
 PLACES = ("/v1beta/models/", "/v1/models/", "/models/", "/v1beta/", "/v1/")
+SHARED = frozenset({"/v1/"})  # other APIs of this server live there too
 METHODS = ("generateContent", "streamGenerateContent", "countTokens")
+ENDINGS = tuple(f":{method}" for method in METHODS)
 READ = frozenset({"contents", "systemInstruction", "generationConfig", "tools", "toolConfig", "cachedContent", "model", "generateContentRequest"})
 CONFIG_READ = frozenset(
     {

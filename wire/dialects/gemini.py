@@ -21,7 +21,7 @@ from wire.errors import CallerError, Empty, Garbage
 
 class Gemini(Dialect):
     name = "gemini"
-    routes = tuple(Route("POST", place, "ask", prefix=True) for place in inward.PLACES)
+    routes = tuple(Route("POST", place, "ask", prefix=True, endings=inward.ENDINGS if place in inward.SHARED else ()) for place in inward.PLACES)
     id_prefix = "gem"
     takes_image_urls = False
 

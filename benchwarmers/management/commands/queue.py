@@ -79,3 +79,4 @@ def ring() -> None:
     if (broker.queue_size() or 0) < MOST_WAITING:
         async_task("health.jobs.ring", broker=broker, save=False)
         async_task("health.errands.work", broker=broker, save=False)
+        async_task("suite.running.engine.work", broker=broker, save=False)

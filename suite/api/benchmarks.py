@@ -1,0 +1,128 @@
+"""Benchmarks, to make and to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from access import audit
+from suite import ids
+from suite.api import shapes
+from suite.api.problems import Conflict, Missing
+from suite.api.repeats import idempotent
+from suite.api.view import View, labels, text
+from suite.models import Benchmark, Run, Subset
+from suite.running.launching import find_benchmark
+from suite.seeing import owns, readable_benchmarks
+
+FIELDS = ("name", "description", "category", "tags", "parents")
+SORTS = {"name": ("name", "id"), "created_at": ("created_at", "id")}
+
+
+class Benchmarks(View):
+    scopes = {"POST": ("registry:publish",)}
+
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Makes a benchmark, private until one of its runs is shared."""
+        body = self.body(FIELDS)
+        now = timezone.now()
+        row = Benchmark.objects.create(
+            id=ids.new_id("bm"),
+            name=text(body, "name", most=200, required=True),
+            description=text(body, "description", most=20_000),
+            category=text(body, "category", most=80),
+            tags=labels(body, "tags"),
+            parents=labels(body, "parents", longest=60),
+            owner=self.caller.owner,
+            team=self.caller.team,
+            created_at=now,
+            updated_at=now,
+        )
+        audit.record(self.actor, "benchmark.create", row.name)
+        return Response(shapes.benchmark(row), status=201)
+
+
+class OneBenchmark(View):
+    scopes = {"GET": ("registry:read",), "PATCH": ("registry:publish",), "DELETE": ("registry:publish",)}
+
+    def mine(self, benchmark: str) -> Benchmark:
+        row = find_benchmark(self.caller, benchmark)
+        if not owns(self.caller, row):
+            raise Missing("benchmark", benchmark)
+        return row
+
+    def patch(self, request: Request, benchmark: str) -> Response:
+        """Changes what it is called and about; its visibility follows from its runs."""
+        row = self.mine(benchmark)
+        body = self.body(FIELDS)
+        if "name" in body:
+            row.name = text(body, "name", most=200, required=True)
+        if "description" in body:
+            row.description = text(body, "description", most=20_000)
+        if "category" in body:
+            row.category = text(body, "category", most=80)
+        if "tags" in body:
+            row.tags = labels(body, "tags")
+        if "parents" in body:
+            row.parents = labels(body, "parents", longest=60)
+        row.updated_at = timezone.now()
+        row.save(update_fields=["name", "description", "category", "tags", "parents", "updated_at"])
+        audit.record(self.actor, "benchmark.change", row.name)
+        return Response(shapes.benchmark(row))
+
+    def delete(self, request: Request, benchmark: str) -> Response:
+        """Takes a benchmark away that nothing was measured by."""
+        row = self.mine(benchmark)
+        if Run.objects.filter(benchmark=row).exclude(status=Run.Status.DELETED).exists():
+            raise Conflict("benchmark_in_use", "Runs refer to this benchmark, and they are history. Hide it by hiding its runs.")
+        row.deleted_at = timezone.now()
+        row.save(update_fields=["deleted_at"])
+        audit.record(self.actor, "benchmark.delete", row.name)
+        return Response(status=204)
+
+
+class RegistryBenchmarks(View):
+    scopes = {"GET": ("registry:read",)}
+    filters = ("tag", "category", "owner")
+
+    def get(self, request: Request) -> Response:
+        """Lists benchmarks that the caller may see; ?name= finds one by name, ?q= by words of name and description."""
+        rows = readable_benchmarks(self.caller)
+        asked = self.filters_wanted()
+        if "category" in asked:
+            rows = rows.filter(category__in=asked["category"])
+        if "owner" in asked:
+            rows = rows.filter(owner__in=asked["owner"])
+        if name := request.query_params.get("name"):
+            rows = rows.filter(name=name)
+        for word in request.query_params.get("q", "").split()[:10]:
+            rows = rows.filter(Q(name__icontains=word) | Q(description__icontains=word))
+        for tag in asked.get("tag", []):
+            rows = rows.filter(pk__in=[pk for pk, tags in rows.values_list("pk", "tags") if tag in tags])
+        sort = request.query_params.get("sort", "-created_at")
+        bare = sort.lstrip("-")
+        if bare not in SORTS:
+            from suite.api.problems import Unprocessable
+
+            raise Unprocessable("unknown_sort", f"Benchmarks are sorted by {', '.join(SORTS)}.")
+        page = self.keyset_page(rows, SORTS[bare], sort.startswith("-"), bound_to=request.META["QUERY_STRING"].partition("page_token=")[0] and sort)
+        return Response({"data": [shapes.benchmark(row) for row in page.data], "next": page.next})
+
+
+class RegistryBenchmark(View):
+    scopes = {"GET": ("registry:read",)}
+    expandable = ("subsets",)
+
+    def get(self, request: Request, benchmark: str) -> Response:
+        """Reads one benchmark; ?expand=subsets with its subsets."""
+        row = find_benchmark(self.caller, benchmark)
+        wanted = self.chosen("expand", self.expandable)
+        subsets: Any = None
+        if "subsets" in wanted:
+            subsets = list(Subset.objects.filter(benchmark=row, deleted_at=None).order_by("created_at"))
+        return Response(shapes.benchmark(row, subsets))

@@ -1,0 +1,131 @@
+"""Scorers: kept by content, read back, named."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from access import audit
+from suite import ids
+from suite.api import shapes
+from suite.api.problems import Conflict, Missing
+from suite.api.repeats import idempotent
+from suite.api.subsets import find_subset
+from suite.api.view import View, flag, text
+from suite.authoring import impls
+from suite.models import Impl, Run
+from suite.running.launching import find_benchmark, find_run
+from suite.seeing import may_read_benchmark, owns, readable_runs
+
+
+def find_impl(view: View, asked: str, *, to_change: bool = False) -> Impl:
+    """Finds an impl that the caller may read: their own, their benchmarks', or one that scored a run which they may read. Errors: Missing."""
+    name = ids.read(asked, "imp")
+    row = Impl.objects.select_related("benchmark").filter(pk=name, deleted_at=None).first() if name else None
+    if row is not None and (owns(view.caller, row) or (not to_change and may_read(view, row))):
+        return row
+    raise Missing("impl", asked)
+
+
+def may_read(view: View, row: Impl) -> bool:
+    if row.benchmark is not None and may_read_benchmark(view.caller, row.benchmark):
+        return True
+    return bool(readable_runs(view.caller).filter(impl=row).exists())
+
+
+class Impls(View):
+    scopes = {"POST": ("registry:publish",)}
+
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Keeps a scorer. The same bytes are the same impl: then 200, not 201."""
+        body = self.body(("benchmark", "subset", "label", "language", "code", "description", "hidden"))
+        subset = find_subset(self, str(body["subset"]), to_change=True) if body.get("subset") else None
+        benchmark = find_benchmark(self.caller, str(body["benchmark"])) if body.get("benchmark") else subset.benchmark if subset else None
+        code = text(body, "code", most=impls.MOST_BYTES, required=True)
+        label, description = text(body, "label", most=200), text(body, "description", most=20_000)
+        row, is_new = impls.create(self.caller, code, text(body, "language", most=20, default="python"), label, description, benchmark, subset)
+        if is_new:
+            if flag(body, "hidden"):
+                row.is_hidden = True
+                row.save(update_fields=["is_hidden"])
+            audit.record(self.actor, "impl.create", row.pk)
+        return Response(shapes.impl(row), status=201 if is_new else 200)
+
+
+class ImplsFromRun(View):
+    scopes = {"POST": ("registry:publish",)}
+
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Keeps the impl that a run was scored by, under a name of its own for another subset."""
+        body = self.body(("from_run", "benchmark", "subset", "label", "description"))
+        run = find_run(self.caller, text(body, "from_run", most=60, required=True))
+        subset = find_subset(self, str(body["subset"]), to_change=True) if body.get("subset") else None
+        impl = run.impl
+        if run.harness != "benchwright":
+            raise Conflict("no_code", "The run was scored by an external harness: there is no code to keep.")
+        if subset is not None and impl.language == "builtin" and subset.grader is None:
+            subset.grader = impl.grader
+            subset.save(update_fields=["grader"])
+        if subset is not None and impl.subset_id is None:
+            impl.subset = subset
+            impl.save(update_fields=["subset"])
+        audit.record(self.actor, "impl.from_run", impl.pk)
+        return Response({**shapes.impl(impl), "from_run": run.pk, "label": text(body, "label", most=200) or impl.label}, status=201)
+
+
+class OneImpl(View):
+    scopes = {"GET": ("registry:read",), "PATCH": ("registry:publish",), "DELETE": ("registry:publish",)}
+
+    def get(self, request: Request, impl: str) -> Response:
+        return Response(shapes.impl(find_impl(self, impl)))
+
+    def patch(self, request: Request, impl: str) -> Response:
+        """Changes what it is called. Its content never changes."""
+        row = find_impl(self, impl, to_change=True)
+        body = self.body(("label", "description", "hidden"))
+        if "label" in body:
+            row.label = text(body, "label", most=200)
+        if "description" in body:
+            row.description = text(body, "description", most=20_000)
+        if "hidden" in body:
+            row.is_hidden = flag(body, "hidden")
+        row.updated_at = timezone.now()
+        row.save(update_fields=["label", "description", "is_hidden", "updated_at"])
+        return Response(shapes.impl(row))
+
+    def delete(self, request: Request, impl: str) -> Response:
+        row = find_impl(self, impl, to_change=True)
+        if Run.objects.filter(impl=row).exclude(status=Run.Status.DELETED).exists():
+            raise Conflict("impl_in_use", "Runs were scored by this impl, and they are history.")
+        row.deleted_at = timezone.now()
+        row.save(update_fields=["deleted_at"])
+        audit.record(self.actor, "impl.delete", row.pk)
+        return Response(status=204)
+
+
+class ImplCode(View):
+    scopes = {"GET": ("registry:read",)}
+
+    def get(self, request: Request, impl: str) -> HttpResponse:
+        """Gives the code as text, to whoever may read a run that it scored, unless its owner hides it."""
+        row = find_impl(self, impl)
+        if row.language == "builtin" or (row.is_hidden and not owns(self.caller, row)):
+            raise Missing("impl", impl, "code_not_found")
+        response = HttpResponse(row.code.encode("utf-8", "surrogatepass"), content_type="text/plain; charset=utf-8")
+        response["X-Content-Type-Options"] = "nosniff"
+        response["Content-Disposition"] = 'attachment; filename="task_impl.py"'
+        return response
+
+
+class ImplRuns(View):
+    scopes = {"GET": ("registry:read",)}
+
+    def get(self, request: Request, impl: str) -> Response:
+        row = find_impl(self, impl)
+        rows = readable_runs(self.caller).filter(impl=row).exclude(status=Run.Status.DELETED).select_related("benchmark", "subset")
+        page = self.keyset_page(rows, ("created_at", "id"))
+        return Response({"data": [shapes.run(r) for r in page.data], "next": page.next})

@@ -1,0 +1,164 @@
+"""Subsets: made with rows, appended to, frozen, read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from django.utils import timezone
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from access import audit
+from panels.api.view import StrictJson
+from suite import ids
+from suite.api import shapes
+from suite.api.problems import Conflict, Missing, Unprocessable, Wrong, wrong
+from suite.api.repeats import idempotent
+from suite.api.view import View, flag, text
+from suite.authoring import graders, rows, subsets
+from suite.models import Run, Subset, Version
+from suite.running.launching import find_benchmark
+from suite.seeing import may_read_benchmark, owns
+
+FIELDS = ("slug", "name", "description", "tasks", "rolling", "grader", "recipe")
+SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+
+
+class Ndjson(BaseParser):
+    """Hands the stream on as it is: rows are read a line at a time."""
+
+    media_type = "application/x-ndjson"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        return stream
+
+
+def find_subset(view: View, asked: str, *, to_change: bool = False) -> Subset:
+    """Finds a subset that the caller may read, or change. Errors: Missing."""
+    name = ids.read(asked.partition("@")[0], "sub")
+    row = Subset.objects.select_related("benchmark").filter(pk=name, deleted_at=None).first() if name else None
+    if row is None or not may_read_benchmark(view.caller, row.benchmark) or (to_change and not owns(view.caller, row.benchmark)):
+        raise Missing("subset", asked)
+    return row
+
+
+class Subsets(View):
+    scopes = {"POST": ("registry:publish",), "GET": ("registry:read",)}
+
+    @idempotent
+    def post(self, request: Request, benchmark: str) -> Response:
+        """Makes a subset of a benchmark, with at most 1,000 rows; more are appended."""
+        parent = find_benchmark(self.caller, benchmark)
+        if not owns(self.caller, parent):
+            raise Missing("benchmark", benchmark)
+        body = self.body(FIELDS)
+        slug = text(body, "slug", most=120, required=True)
+        if not SLUG.fullmatch(slug):
+            raise wrong("/slug", "is made of letters, digits, dots, dashes and underscores.")
+        grader = graders.read(body.get("grader"))
+        new = rows.read(body.get("tasks") or [], grader)
+        rolling = flag(body, "rolling")
+        made = subsets.create(
+            parent, slug, text(body, "name", most=200, default=slug) or slug, text(body, "description", most=20_000), new, rolling, grader, self.caller.owner
+        )
+        audit.record(self.actor, "subset.create", f"{parent.name}/{slug}")
+        return Response(shapes.subset(made), status=201)
+
+    def get(self, request: Request, benchmark: str) -> Response:
+        """Lists a benchmark's subsets, the oldest first."""
+        parent = find_benchmark(self.caller, benchmark)
+        page = self.keyset_page(Subset.objects.filter(benchmark=parent, deleted_at=None), ("created_at", "id"), newest_first=False)
+        return Response({"data": [shapes.subset(row) for row in page.data], "next": page.next})
+
+
+class OneSubset(View):
+    scopes = {"PATCH": ("registry:publish",), "DELETE": ("registry:publish",)}
+
+    def patch(self, request: Request, subset: str) -> Response:
+        """Changes its words, or freezes a rolling one for good."""
+        row = find_subset(self, subset, to_change=True)
+        body = self.body(("name", "description", "rolling", "visibility"))
+        if "visibility" in body:
+            raise Unprocessable(
+                "visibility_is_derived",
+                "Who sees a subset follows from its runs: publish a run.",
+                [Wrong("/visibility", "visibility_is_derived", "is derived.")],
+            )
+        if "rolling" in body:
+            wanted = flag(body, "rolling")
+            if wanted and not row.rolling:
+                raise Conflict("subset_frozen", "A frozen subset does not thaw: freezing is for good.")
+            row.rolling = wanted
+        if "name" in body:
+            row.name = text(body, "name", most=200, required=True)
+        if "description" in body:
+            row.description = text(body, "description", most=20_000)
+        row.updated_at = timezone.now()
+        row.save(update_fields=["name", "description", "rolling", "updated_at"])
+        audit.record(self.actor, "subset.change", f"{row.benchmark.name}/{row.slug}")
+        return Response(shapes.subset(row))
+
+    def delete(self, request: Request, subset: str) -> Response:
+        row = find_subset(self, subset, to_change=True)
+        if Run.objects.filter(subset=row).exclude(status=Run.Status.DELETED).exists():
+            raise Conflict("subset_in_use", "Runs refer to this subset, and they are history.")
+        row.deleted_at = timezone.now()
+        row.save(update_fields=["deleted_at"])
+        audit.record(self.actor, "subset.delete", f"{row.benchmark.name}/{row.slug}")
+        return Response(status=204)
+
+
+class SubsetTasks(View):
+    """Rows, by JSON or as NDJSON."""
+
+    scopes = {"POST": ("registry:publish",)}
+    parser_classes = [StrictJson, Ndjson]
+
+    @idempotent
+    def post(self, request: Request, subset: str) -> Response:
+        """Appends rows to a rolling subset, all of them or none. The same row again is nothing new."""
+        row = find_subset(self, subset, to_change=True)
+        if (request.content_type or "").startswith("application/x-ndjson"):
+            new = rows.read_lines(cast(Any, request.data), row.grader)
+        else:
+            new = rows.read(self.body(("tasks",)).get("tasks"), row.grader)
+        changed, added, there = subsets.append(row.pk, new, self.caller.owner)
+        audit.record(self.actor, "subset.append", f"{row.benchmark.name}/{row.slug}", reason=f"{added} rows")
+        return Response({**shapes.subset(changed), "added": added, "unchanged": there})
+
+
+class RegistrySubset(View):
+    scopes = {"GET": ("registry:read",)}
+
+    def get(self, request: Request, subset: str) -> Response:
+        """Reads one subset."""
+        return Response(shapes.subset(find_subset(self, subset)))
+
+
+class SubsetVersions(View):
+    scopes = {"GET": ("registry:read",)}
+
+    def get(self, request: Request, subset: str) -> Response:
+        """Lists a subset's versions, newest first."""
+        row = find_subset(self, subset)
+        page = self.keyset_page(Version.objects.filter(subset=row), ("number",))
+        return Response({"data": [shapes.version(v) for v in page.data], "next": page.next})
+
+
+class SubsetDiff(View):
+    scopes = {"GET": ("registry:read",)}
+
+    def get(self, request: Request, subset: str) -> Response:
+        """Tells which rows a version has that an earlier one had not: ?from=1&to=3."""
+        row = find_subset(self, subset)
+        ends = []
+        for name, default in (("from", max(row.version - 1, 0)), ("to", row.version)):
+            asked = request.query_params.get(name, str(default))
+            if not asked.isdecimal() or int(asked) > row.version:
+                raise wrong("", f"{name} must be a version from 0 to {row.version}.")
+            ends.append(int(asked))
+        added = row.rows.filter(since__gt=ends[0], since__lte=ends[1]).order_by("position").values_list("task_id", "digest")
+        data = [{"task_id": task_id, "digest": digest, "change": "added"} for task_id, digest in added[:10_000]]
+        return Response({"object": "subset_diff", "subset": row.pk, "from": ends[0], "to": ends[1], "data": data, "next": None})

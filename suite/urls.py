@@ -1,0 +1,50 @@
+"""Paths of the suite, below /v1. The gateway's own paths there are taken before Django is asked."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path, re_path, register_converter
+
+from suite.api import benchmarks, impls, runs, subsets, tasks
+from suite.api.unknown import Unknown
+
+
+class Plain:
+    """A name without a colon, so that `subsets:distill` is not taken for a subset."""
+
+    regex = "[^/:]+"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(Plain, "plain")
+
+urlpatterns: list[URLPattern] = [
+    path("runs", runs.Runs.as_view()),
+    path("runs/<plain:run>", runs.OneRun.as_view()),
+    path("runs/<plain:run>/halt", runs.Halt.as_view()),
+    path("runs/<plain:run>/publish", runs.Publish.as_view()),
+    path("runs/<plain:run>/fingerprint", runs.Fingerprint.as_view()),
+    path("runs/<plain:run>/tasks", tasks.Tasks.as_view()),
+    path("runs/<plain:run>/tasks/<plain:task>/payload", tasks.Payload.as_view()),
+    path("runs/<plain:run>/events", tasks.Events.as_view()),
+    path("registry/benchmarks", benchmarks.RegistryBenchmarks.as_view()),
+    path("registry/benchmarks/<plain:benchmark>", benchmarks.RegistryBenchmark.as_view()),
+    path("registry/subsets/<plain:subset>", subsets.RegistrySubset.as_view()),
+    path("registry/subsets/<plain:subset>/versions", subsets.SubsetVersions.as_view()),
+    path("registry/subsets/<plain:subset>/diff", subsets.SubsetDiff.as_view()),
+    path("benchmarks", benchmarks.Benchmarks.as_view()),
+    path("benchmarks/<plain:benchmark>", benchmarks.OneBenchmark.as_view()),
+    path("benchmarks/<plain:benchmark>/subsets", subsets.Subsets.as_view()),
+    path("subsets/<plain:subset>", subsets.OneSubset.as_view()),
+    path("subsets/<plain:subset>/tasks", subsets.SubsetTasks.as_view()),
+    path("impls", impls.Impls.as_view()),
+    path("impls:from-run", impls.ImplsFromRun.as_view()),
+    path("impls/<plain:impl>", impls.OneImpl.as_view()),
+    path("impls/<plain:impl>/code", impls.ImplCode.as_view()),
+    path("impls/<plain:impl>/runs", impls.ImplRuns.as_view()),
+    re_path(r"", Unknown.as_view()),
+]
