@@ -34,7 +34,8 @@ def start(request: HttpRequest) -> HttpResponse:
                 return act(request)
             except Refused as refused:
                 opened = OPENED.get(request.POST["do"], "1")
-                return draw(request, opened, status=refused.status, form=request.POST, **wrong(refused))
+                said = wrong(refused)
+                return draw(request, opened, status=refused.status, form=request.POST, at_field=bool(said["wrong"].keys() & AT_FIELD), **said)
     return draw(request, request.GET.get("step", ""))
 
 
@@ -99,7 +100,7 @@ def ways(request: HttpRequest, given: Any) -> dict[str, Any]:
         "filled": filled,
         "chosen": chosen,
         "own_parts": own,
-        "way": given.get("way") or ("key" if given.get("provider") or given.get("do") == "endpoint" else ""),
+        "way": given.get("way") or WAYS.get(given.get("do", "")) or ("key" if given.get("provider") else ""),
         "signins": [one for one in door.read(request, "/bench/signins/providers")["data"]] if may_sign_in else [],
     }
 
@@ -310,7 +311,10 @@ ACTS = {
     "collect": make_collection,
 }
 
+# Fields that show what is wrong with them; all else is told above the step.
+AT_FIELD = {"name", "kind", "base_url", "key", "members"}
 # Where a form that was refused stands.
+WAYS = {"endpoint": "key", "signin": "signin", "nearby": "nearby", "demo": "demo", "demo_off": "demo"}
 OPENED = {"change": "2", "add": "2", "check": "2", "collect": "3"}
 
 urlpatterns = [
