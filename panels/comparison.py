@@ -87,7 +87,13 @@ async def compare(turn: Turn, panel: str, by: str = "") -> dict[str, Any]:
 
 def load(panel: str, caller: Caller) -> Compared:
     """Reads a panel's answers. Asks the database. Errors: CallerError 403, 404, 409."""
-    row = lookup.after_a_drain(lambda: Panel.objects.filter(pk=panel).first(), panel) if panel.isprintable() else None
+
+    def look(also_running: bool = False) -> Panel | None:
+        row = Panel.objects.filter(pk=panel).first()
+        return row if row is not None and (also_running or row.status != Panel.Status.RUNNING) else None
+
+    # One that seems to run may have ended a moment ago: who heard its last word asks at once.
+    row = (lookup.after_a_drain(look, panel) or look(also_running=True)) if panel.isprintable() else None
     if row is None:
         raise CallerError("not_found", f"There is no panel {panel[:200]} on record.", status=404)
     if not caller.may("operate") and not lookup.is_own(caller, row.judge, row.key_id):
