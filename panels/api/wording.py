@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 
@@ -25,9 +26,15 @@ def to_json(value: Any) -> Any:
         return {str(name): to_json(said) for name, said in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [to_json(said) for said in value]
-    if is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if names := fields_of(type(value)):
+        return {name: to_json(getattr(value, name)) for name in names}
     raise TypeError(f"{type(value).__name__} has no JSON form.")
+
+
+@cache
+def fields_of(kind: type) -> tuple[str, ...]:
+    """The fields of a frozen value's class, none of any other: asked for once, since a list of models asks it thousands of times."""
+    return tuple([field.name for field in fields(kind)]) if is_dataclass(kind) else ()
 
 
 def decimal_text(amount: Decimal) -> str:
