@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 
@@ -31,10 +30,14 @@ def to_json(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form.")
 
 
-@cache
+_fields: dict[type, tuple[str, ...]] = {}
+
+
 def fields_of(kind: type) -> tuple[str, ...]:
     """The fields of a frozen value's class, none of any other: asked for once, since a list of models asks it thousands of times."""
-    return tuple([field.name for field in fields(kind)]) if is_dataclass(kind) else ()
+    if kind not in _fields:
+        _fields[kind] = tuple([field.name for field in fields(kind)]) if is_dataclass(kind) else ()
+    return _fields[kind]
 
 
 def decimal_text(amount: Decimal) -> str:
