@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.apps import apps
+from django.db import connection
 from django.utils import timezone
 
 from access import preferences
@@ -53,6 +57,18 @@ def test_the_sums_are_those_of_the_verdicts_whatever_is_said_again() -> None:
             found = kept()
             assert tally.rebuild() == Verdict.objects.filter(current=True).count()
             assert kept() == found
+
+
+def test_an_upgrade_sums_the_verdicts_that_were_there() -> None:
+    calls = [seat.call for seat in make_panel(*[{"model": model, "called": False} for model in "aabc"]).seats.all()]
+    for n, call in enumerate([*calls, *calls[:2]]):
+        claims = ["The lock isn’t held twice", "東京は日本の首都である"][: n % 3]
+        verdicts.record_verdict(f"judge-{n % 3}", call, [True, False, None][n % 3], "", ["holds"], claims, timezone.now() - timedelta(days=n))
+    found = kept()
+    for table in (VerdictTotal, VerdictJudge, JudgedPanel):
+        table.objects.all().delete()
+    importlib.import_module("panels.migrations.0005_fill_verdict_totals").fill(apps, SimpleNamespace(connection=connection))
+    assert kept() == found
 
 
 def test_a_verdict_on_a_call_without_a_seat_counts_and_is_compared_with_nobody(operator: Api) -> None:
