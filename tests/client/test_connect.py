@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from benchwarmers_client import clients
+from benchwarmers_client.commands.connect import connect
 
 URL = "http://127.0.0.1:8122"
 BEFORE = {
@@ -90,3 +91,14 @@ def test_a_link_into_somebodys_dotfiles_stays_one(tmp_path: Path) -> None:
     clients.write(clients.planned(chosen("cursor"), URL, "core", tmp_path))
     assert link.is_symlink()
     assert URL in real.read_text()
+
+
+def test_the_help_names_every_client() -> None:
+    said = connect.get_help(click.Context(connect))
+    assert all(name in said for name in NAMES)
+    assert set(clients.OTHER_NAMES.values()) <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", ["claude-code-mcp", "gemini-cli"])
+def test_a_variable_that_is_not_set_sends_an_empty_key(name: str) -> None:
+    assert "Bearer ${BENCHWARMERS_KEY:-}" in chosen(name).write("", URL, "core")

@@ -19,6 +19,8 @@ from typing import Any
 import click
 
 KEY = "BENCHWARMERS_KEY"
+KEY_OR_NONE = f"${{{KEY}:-}}"  # without the default an unset variable would be sent as it stands here, as a wrong key
+LONGEST_S = 900  # a panel takes minutes
 BEGIN, END = "# benchwarmers: begin", "# benchwarmers: end"
 
 
@@ -122,7 +124,7 @@ def claude_code(before: str, url: str, collection: str) -> str:
 
 
 def claude_code_mcp(before: str, url: str, collection: str) -> str:
-    server = {"type": "http", "url": f"{url}/mcp", "headers": {"Authorization": f"Bearer ${{{KEY}}}"}}
+    server = {"type": "http", "url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {KEY_OR_NONE}"}, "timeout": LONGEST_S * 1000}
     return in_json(before, {"mcpServers": {"benchwarmers": server}})
 
 
@@ -137,7 +139,7 @@ wire_api = "responses"
 [mcp_servers.benchwarmers]
 url = {json.dumps(url + "/mcp")}
 bearer_token_env_var = "{KEY}"
-tool_timeout_sec = 900
+tool_timeout_sec = {LONGEST_S}
 """
     return in_toml(before, {"model": f"bench/{collection}:route", "model_provider": "benchwarmers"}, tables)
 
@@ -158,11 +160,16 @@ def cursor(before: str, url: str, collection: str) -> str:
 
 
 def gemini_cli(before: str, url: str, collection: str) -> str:
-    server = {"httpUrl": f"{url}/mcp", "headers": {"Authorization": f"Bearer ${KEY}"}, "timeout": 900_000}
+    server = {"httpUrl": f"{url}/mcp", "headers": {"Authorization": f"Bearer {KEY_OR_NONE}"}, "timeout": LONGEST_S * 1000}
     return in_json(before, {"mcpServers": {"benchwarmers": server}})
 
 
-TOOL_TIMEOUT = "Set MCP_TOOL_TIMEOUT=900000: a panel takes minutes."
+def cline(before: str, url: str, collection: str) -> str:
+    """Over stdio, since its headers name no variables. Its models it takes by a command of its own alone."""
+    transport = {"type": "stdio", "command": "benchwarmers", "args": ["mcp"], "env": {"BENCHWARMERS_URL": url}}
+    return in_json(before, {"mcpServers": {"benchwarmers": {"transport": transport, "timeout": LONGEST_S}}})
+
+
 SET_KEY = "It reads the key from {key}: put one there (bench key create NAME)."
 EVERY = (
     Client("claude-code", ".claude/settings.json", claude_code, f"Claude Code now runs on bench/{{collection}}:route. {SET_KEY}"),
@@ -170,10 +177,18 @@ EVERY = (
         "claude-code-mcp",
         "./.mcp.json",
         claude_code_mcp,
-        f"Claude Code asks the bench as a tool in this folder. {SET_KEY} {TOOL_TIMEOUT}",
+        f"Claude Code asks the bench as a tool in this folder. {SET_KEY}",
     ),
     Client("codex", ".codex/config.toml", codex, f"Codex now runs on bench/{{collection}}:route, with the bench as a tool besides. {SET_KEY}"),
     Client("opencode", ".config/opencode/opencode.json", opencode, f"opencode now runs on bench/{{collection}}:route. {SET_KEY}"),
     Client("cursor", ".cursor/mcp.json", cursor, f"Cursor asks the bench as a tool. {SET_KEY}"),
     Client("gemini-cli", ".gemini/settings.json", gemini_cli, f"gemini-cli asks the bench as a tool. {SET_KEY}"),
+    Client(
+        "cline",
+        ".cline/data/settings/cline_mcp_settings.json",
+        cline,
+        "Cline's command line asks the bench as a tool, through the command benchwarmers. To run it on a collection: "
+        "cline auth -p openai-compatible -k KEY -m bench/{collection}:route -b {url}/v1",
+    ),
 )
+OTHER_NAMES = {"gemini": "gemini-cli", "claude": "claude-code"}

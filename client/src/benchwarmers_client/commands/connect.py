@@ -22,22 +22,24 @@ def mcp(session: Session) -> None:
 
 
 @click.command()
-@click.argument("client", type=click.Choice([c.name for c in clients.EVERY]))
+@click.argument("client", type=click.Choice([*(c.name for c in clients.EVERY), *clients.OTHER_NAMES]), metavar="CLIENT")
 @click.option("--collection", default="core", help="Which collection an agent runs on.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
 @shared
 def connect(session: Session, client: str, collection: str, dry_run: bool) -> None:
     """Write a CLIENT's configuration, so that it uses this server. What was there is kept beside it.
 
+    CLIENT is claude-code, claude-code-mcp, codex, opencode, cline, cursor or gemini-cli. No key is written: each file names BENCHWARMERS_KEY.
+
     \b
     bench connect claude-code --dry-run
     bench connect codex --collection core
     """
-    chosen = next(c for c in clients.EVERY if c.name == client)
+    chosen = next(c for c in clients.EVERY if c.name == clients.OTHER_NAMES.get(client, client))
     server = session.client.server
     change = clients.planned(chosen, server.url, collection)
     if session.is_json:
-        as_json({"client": client, "file": str(change.path), "before": change.before, "after": change.after, "then": change.then, "written": not dry_run})
+        as_json({"client": chosen.name, "file": str(change.path), "before": change.before, "after": change.after, "then": change.then, "written": not dry_run})
     elif dry_run:
         say(f"{change.path} would become:")
         click.echo(clean(change.after), nl=not change.after.endswith("\n"))
