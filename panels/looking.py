@@ -21,6 +21,7 @@ LOOKED_THROUGH = 5_000
 # Units: seconds. Where prompts hold many images, so many take their time.
 LOOKED_FOR_S = 5.0
 ORDER = ("asked_at", "id")
+FEW = 500
 AT_ONCE = 100
 
 
@@ -51,10 +52,15 @@ def rows_of(filters: Filters, whose: Caller | None) -> QuerySet[Panel]:
     if filters.until:
         rows = rows.filter(asked_at__lt=filters.until)
     if filters.model:
-        rows = rows.filter(Exists(Seat.objects.filter(panel=OuterRef("pk"), model=filters.model)))
-    if filters.verdict:
-        judged = Exists(Seat.objects.filter(panel=OuterRef("pk")).filter(Exists(Verdict.objects.filter(call=OuterRef("call"), current=True))))
-        rows = rows.filter(judged if filters.verdict == "some" else ~judged)
+        seats = Seat.objects.filter(model=filters.model)
+        few = list(seats.order_by().values_list("panel", flat=True)[: FEW + 1])
+        # Of a model that sat everywhere a page is soon found; for one that hardly sat every panel there is would be asked.
+        rows = rows.filter(pk__in=few) if len(few) <= FEW else rows.filter(Exists(seats.filter(panel=OuterRef("pk"))))
+    if filters.verdict == "some":
+        # Few have a verdict: they are gathered once, where each panel would be asked until a page of them is found.
+        rows = rows.filter(pk__in=Seat.objects.filter(call__in=Verdict.objects.filter(current=True).values("call")).values("panel"))
+    elif filters.verdict:
+        rows = rows.filter(~Exists(Seat.objects.filter(panel=OuterRef("pk")).filter(Exists(Verdict.objects.filter(call=OuterRef("call"), current=True)))))
     return rows
 
 

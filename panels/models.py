@@ -237,7 +237,7 @@ class StoredResponse(models.Model):
 
 
 class Stop(models.Model):
-    """The word that a call or a panel under way is to end, for whichever worker runs it. Written by `panels.stops`, gone after an hour."""
+    """The word that a call or a panel under way is to end, for whichever worker runs it. Written by `panels.stops`, which takes old ones away."""
 
     name = models.CharField(max_length=40, primary_key=True, help_text="The call's or the panel's id.")
     kind = models.CharField(max_length=16, help_text="Who says so: user, key or loopback.")
