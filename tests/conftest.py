@@ -6,8 +6,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from django.test import TransactionTestCase
 from hypothesis import HealthCheck, settings
 
+from tests import emptying
 from tests.fake import FakeProvider
 from tests.live import Bench, Live
 
@@ -15,6 +17,8 @@ from tests.live import Bench, Live
 settings.register_profile("house", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("house")
 
+
+TransactionTestCase._fixture_teardown = emptying.empty  # type: ignore[method-assign]
 
 # A run that is told to end still ends its server and drops its database.
 signal.signal(signal.SIGTERM, signal.default_int_handler)

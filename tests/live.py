@@ -105,7 +105,6 @@ class Live:
             "BENCH_TEST_NAMES": str(self.names),
             "BENCHWARMERS_KEY_CANARY": CANARY_KEY,
             "PYTHONPATH": os.pathsep.join([str(CHECKOUT / "tests" / "shims"), str(CHECKOUT)]),
-            "PYTHONDONTWRITEBYTECODE": "1",
             **({"DATABASE_URL": self.database.url} if self.database.name else {}),
             **({"REDIS_URL": os.environ["REDIS_URL"]} if os.environ.get("REDIS_URL") else {}),
             **more,
