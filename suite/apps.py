@@ -6,9 +6,16 @@ class SuiteConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from health import ledger
-        from suite.running import recording
+        from health import jobs, ledger, onboarding_stages
+        from health import scheduled as schedule
+        from panels import records
+        from suite.registry import scores, selfchecking
+        from suite.running import passes, recording
 
         ledger.register(recording.SAMPLES, recording.commit_samples)
         ledger.register(recording.NOTES, recording.commit_notes)
         ledger.register(recording.ENDS, recording.commit_ends)
+        jobs.register("selfcheck", 7 * 86400, selfchecking.run)
+        records.register_scores(scores.of)
+        schedule.fill_suite(passes.scheduled)
+        onboarding_stages.fill_suite(passes.onboarded)

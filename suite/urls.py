@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path, register_converter
 
-from suite.api import benchmarks, impls, runs, subsets, tasks
+from suite.api import benchmarks, impls, registry, runs, subsets, tasks
 from suite.api.unknown import Unknown
 
 
@@ -36,6 +36,11 @@ urlpatterns: list[URLPattern] = [
     path("registry/subsets/<plain:subset>", subsets.RegistrySubset.as_view()),
     path("registry/subsets/<plain:subset>/versions", subsets.SubsetVersions.as_view()),
     path("registry/subsets/<plain:subset>/diff", subsets.SubsetDiff.as_view()),
+    path("registry/subsets/<plain:subset>/leaderboard", registry.Leaderboard.as_view()),
+    path("registry/subsets/<plain:subset>/runs", registry.SubsetRuns.as_view()),
+    path("registry/self-checks", registry.SelfChecks.as_view()),
+    path("compare", registry.Compare.as_view()),
+    path("benchmarks/<plain:benchmark>/coverage", registry.Coverage.as_view()),
     path("benchmarks", benchmarks.Benchmarks.as_view()),
     path("benchmarks/<plain:benchmark>", benchmarks.OneBenchmark.as_view()),
     path("benchmarks/<plain:benchmark>/subsets", subsets.Subsets.as_view()),

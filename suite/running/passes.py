@@ -1,0 +1,83 @@
+"""Passes that nobody launches by hand: a model's first, when it is onboarded, and the scheduled ones, over the subsets whose recipe says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from access.caller import Caller
+from access.models import Role, User
+from catalog.load import load_models
+from health import errands
+from suite.models import Run, Subset
+from suite.running import engine, launching
+
+WAIT = timedelta(seconds=30)
+AGAIN = timedelta(days=6)
+# What a pass asks of each subset: enough for an interval, not a whole benchmark each week.
+TASKS = 50
+
+
+def caller() -> Caller:
+    """Whose budget passes count against: the server's own, under the name that its probes have."""
+    name = User.objects.filter(role=Role.ADMIN, is_active=True).order_by("pk").values_list("username", flat=True).first() or "server"
+    return Caller(kind="user", judge=str(name), scopes=frozenset({"ask", "admin", "runs:write", "registry:read"}))
+
+
+def subsets() -> list[Subset]:
+    """The subsets that passes run: those marked by their recipe."""
+    rows = Subset.objects.filter(deleted_at=None, retired_at=None, version__gt=0, benchmark__deleted_at=None).select_related("benchmark").order_by("created_at")
+    return [row for row in rows if row.recipe.get("passes") is True]
+
+
+def launch(alias: str, source: str, reference: str) -> list[Run]:
+    """Launches what a pass runs on one model, once for each reference."""
+    made = []
+    for subset in subsets():
+        there = Run.objects.filter(subset=subset, subject=alias, source=source, metadata__pass_of=reference).first()
+        if there is None:
+            body = {
+                "benchmark": subset.benchmark_id,
+                "subset": subset.pk,
+                "sut": alias,
+                "source": source,
+                "metadata": {"pass_of": reference, "limit": TASKS},
+            }
+            there = launching.launch(caller(), body)
+        made.append(there)
+    if made:
+        engine.ring()
+    return made
+
+
+def onboarded(alias: str, batch: str, task: errands.Task) -> Mapping[str, Any]:
+    """The suite's stage of onboarding: launches, then waits in the queue until all have ended."""
+    runs = launch(alias, "onboarding", f"{batch}:{alias}"[:200])
+    if not runs:
+        return {"outcome": "skipped", "said": "No subset is marked for passes, so there is nothing to run."}
+    if open_ones := [run for run in runs if run.status in (Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HALTING)]:
+        if task.is_cancelled():
+            return {"outcome": "skipped", "said": "Cancelled."}
+        done, total = sum(r.done for r in open_ones), sum(r.total for r in open_ones)
+        raise errands.Later(timezone.now() + WAIT, f"{done} of {total} tasks of the suite are done.")
+    told = [f"{run.subset.slug} {run.status}" for run in runs]
+    return {
+        "outcome": "ok" if all(run.status == Run.Status.OK for run in runs) else "failed",
+        "said": f"The suite has run: {', '.join(told)}.",
+        "runs": [r.pk for r in runs],
+    }
+
+
+def scheduled(slot: datetime, now: datetime) -> Mapping[str, Any]:
+    """The weekly pass: every model that plays and is not ad hoc, unless it had one lately."""
+    count = 0
+    for alias, model in load_models().items():
+        if model.retired or model.ad_hoc:
+            continue
+        if Run.objects.filter(subject=alias, source="scheduled", created_at__gt=now - AGAIN).exists():
+            continue
+        count += len(launch(alias, "scheduled", f"{slot:%Y-%m-%d}"))
+    return {"launched": count}
