@@ -29,13 +29,15 @@ async function reader(isAgain) {
   const select = dialog.querySelector("select");
   dialog.querySelector("[data-replaces]").hidden = !isAgain;
   dialog.returnValue = "";
+  const closed = new Promise((over) => { dialog.addEventListener("close", over, { once: true }); });
   dialog.showModal();
   if (select.options.length === 1) {
-    try {
-      for (const model of (await call("GET", "models?limit=500&status=active")).data) select.append(element("option", { value: model.alias }, model.alias));
-    } catch { /* the collection's merger is still there to be chosen */ }
+    call("GET", "models?limit=500&status=active").then(
+      ({ data }) => select.append(...data.map(({ alias }) => element("option", { value: alias }, alias))),
+      () => { /* the collection's merger is still there to be chosen */ },
+    );
   }
-  await new Promise((over) => { dialog.addEventListener("close", over, { once: true }); });
+  await closed;
   return dialog.returnValue === "yes" ? select.value : null;
 }
 

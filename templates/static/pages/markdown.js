@@ -26,10 +26,22 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
   node.setAttribute("title", address);
 });
 
+// HTML in a text is shown as it was written, but for tags that only shape words: parsing more of it would break the page's policy before it is taken out.
+const SHAPES = /&lt;(\/?(?:b|br|code|del|em|hr|i|kbd|p|s|strong|sub|sup))\s*\/?&gt;/gi;
+const escaped = (text) => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+const shown = (text) => escaped(text).replaceAll("&#60;", "&lt;").replaceAll("&#62;", "&gt;").replace(SHAPES, "<$1>");
+const markdown = new window.marked.Marked({
+  gfm: true,
+  breaks: false,
+  renderer: {
+    html: ({ text }) => shown(text),
+    image: ({ text }) => escaped(text), // its description: this page fetches nothing that a model names
+  },
+});
+
 /** Replaces an element's content by a text's markdown. */
 export function render(element, text) {
-  // An image becomes its description: this page fetches nothing that a model names.
-  const html = window.marked.parse(text, { gfm: true, breaks: false, async: false });
+  const html = markdown.parse(text, { async: false });
   const part = purifier.sanitize(html, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ["href", "title", "start", "align"], ALLOW_DATA_ATTR: false, RETURN_DOM_FRAGMENT: true });
   for (const heading of part.querySelectorAll("h1, h2, h3")) { // a page has its own
     const smaller = document.createElement("h4");

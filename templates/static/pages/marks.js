@@ -117,6 +117,8 @@ function place(nodes, offset, isEnd) {
   return [last, last.data.length];
 }
 
+const reached = new WeakMap(); // by answer: which sentence was selected last, for when its selection is gone because it was judged
+
 /** Selects the sentence after or before the selection; with `more` the selection grows by it. */
 export function step(answer, direction, more = false) {
   const all = sentences(answer);
@@ -126,6 +128,8 @@ export function step(answer, direction, more = false) {
   let next = direction > 0 ? all[0] : all.at(-1);
   if (now && direction > 0) next = all.find((range) => range.compareBoundaryPoints(Range.START_TO_START, now) > 0 && range.compareBoundaryPoints(Range.END_TO_END, now) > 0) ?? all.at(-1);
   if (now && direction < 0) next = all.findLast((range) => range.compareBoundaryPoints(Range.START_TO_START, now) < 0) ?? all[0];
+  if (!now && reached.has(answer)) next = all[Math.min(all.length - 1, Math.max(0, reached.get(answer) + direction))];
+  reached.set(answer, all.indexOf(next));
   const range = next.cloneRange();
   if (more && now) {
     if (direction > 0) range.setStart(now.startContainer, now.startOffset);
