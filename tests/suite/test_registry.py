@@ -80,4 +80,4 @@ def test_a_models_score_reaches_the_record(bench: Bench, driver: Driver) -> None
     shown = bench.live.api("GET", f"models/{model}")
     assert shown["record"] is not None
     listed = next(m for m in bench.live.api("GET", f"models?find={model}")["data"] if m["alias"] == model)
-    assert listed["record"]["score"]["share"] == 0.9
+    assert listed["record"]["score"] == 0.9
