@@ -60,7 +60,7 @@ class State:
     """How far it is.
 
     Shape: `stage` is off, waiting (for the supervisor), downloading, starting, running or failed; `message` says why it failed, or what is being done.
-    Units: bytes of the download, both 0 where nothing is left to fetch; `tries` counts starts that came to nothing.
+    Units: bytes of the download, both 0 where nothing is left to fetch.
     """
 
     stage: str
@@ -69,7 +69,6 @@ class State:
     message: str = ""
     base_url: str = ""
     pid: int = 0
-    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +144,11 @@ def tell(state: State) -> None:
 def fail(message: str, actor: str) -> None:
     """Gives up until somebody asks again: a server that cannot fetch it would try for ever. Switched off meanwhile, it is no matter any more."""
     if is_on():
+        # The switch last: once it is gone the supervisor ends who says this.
+        with transaction.atomic():
+            retire(actor)
         tell(State("failed", message=message[:500]))
         switch_file().unlink(missing_ok=True)
-        retire(actor)
 
 
 def last() -> State:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from django.db import connections
 from benchwarmers import processes
 from benchwarmers.settings import child_environment
 
-MOST_TRIES = 2
+MOST_TRIES = 3
 log = logging.getLogger("benchwarmers.demo")
 
 
@@ -32,29 +33,22 @@ class Command(BaseCommand):
             sys.exit("error: Nobody asked for the demo model. Switch it on at First steps, or with POST /bench/demo.")
         # What `python` and pip would take for their own settings must not come from a variable of ours.
         environment = child_environment(PYTHONPATH="", PYTHONHOME="")
+        last = demo.last().base_url
         try:
             demo_download.fetch(environment)
         except demo_download.DownloadFailed as failure:
             log.warning("The demo model is switched off again: %s", failure)
             demo.fail(str(failure), asked.by)
             return
-        before = demo.last()
-        demo.tell(demo.State("starting", message="Loading the model.", base_url=before.base_url, tries=before.tries))
-        process = subprocess.Popen(  # noqa: S603
-            [sys.executable, str(settings.BASE_DIR / "catalog" / "demo_server.py"), str(demo.model_file()), demo.SERVED_NAME, str(port(before.base_url))],
-            env={**environment, "PYTHONPATH": str(demo_download.site())},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            preexec_fn=processes.before_exec(signal.SIGTERM),
-        )
-        assert process.stdout
-        address = process.stdout.readline().strip()
-        if not address:
-            if before.tries < MOST_TRIES:  # the supervisor tries again
-                demo.tell(demo.State("starting", message="It did not start, and is tried again.", tries=before.tries + 1))
-                sys.exit("error: The demo model's server did not start.")
+        demo.tell(demo.State("starting", message="Loading the model.", base_url=last))
+        environment["PYTHONPATH"] = str(demo_download.site())
+        for _ in range(MOST_TRIES):
+            process = begun([str(demo.model_file()), demo.SERVED_NAME, str(port(last))], environment)
+            assert process.stdout
+            if address := process.stdout.readline().strip():
+                break
+            process.wait()
+        else:
             demo.fail("The model server does not start. Its build may not run on this machine.", asked.by)
             return
         base_url = f"{address}/v1"
@@ -68,6 +62,19 @@ class Command(BaseCommand):
         connections.close_all()
         code = process.wait()
         sys.exit(f"error: The demo model's server ended with {code}.")
+
+
+def begun(arguments: list[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    """Starts what serves the model. It prints its address once it does."""
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, str(settings.BASE_DIR / "catalog" / "demo_server.py"), *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=processes.before_exec(signal.SIGTERM),
+    )
 
 
 def port(last: str) -> int:
