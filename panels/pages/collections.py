@@ -33,7 +33,7 @@ SETTINGS: dict[str, tuple[str, str, str]] = {
     "wait_max_s": ("Wait for our limits, s", "number", "How long a seat may wait for room in its own or its endpoint's minute."),
     "shadow_share": ("Shadow share", "share", "Share of route turns that other members answer too, unseen: 0 to 1."),
     "failover_on_refusal": ("Next member on a refusal", "truth", "In route mode."),
-    "keep_text": ("Keep texts of routed turns", "maybe", "As the server does: BENCH_KEEP_TEXT_DAYS, and only where a key asks for it."),
+    "keep_text": ("Keep texts of turns", "maybe", "Texts of route and direct turns. As the server does: only where the key says so."),
     "merge_prompt": ("Merge prompt", "long", "What the merger is told, in place of the usual text. Empty: the usual text."),
 }
 MOVES = ("up", "down", "remove", "add")

@@ -206,7 +206,9 @@ def charts(points: list[dict[str, Any]], each: str) -> list[dict[str, Any]]:
 def what_happened(request: HttpRequest, alias: str) -> dict[str, Any]:
     found = door.read(request, f"/bench/models/{alias}/evidence", limit=50, page_token=request.GET.get("page_token"))
     probes = door.read(request, "/bench/probes", limit=20, model=alias)["data"]
-    return {"events": found["data"], "next": found["next"], "probes": probes}
+    # Good probes stand in their own table: here they would bury what matters.
+    events = [event for event in found["data"] if (event["kind"], event["what"]) != ("probe", "ok")]
+    return {"events": events, "was_well": bool(found["data"]), "next": found["next"], "probes": probes}
 
 
 def calls(request: HttpRequest, alias: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ SORTS = {"alias": False, "seats": True, "useful": True, "wrong": False, "score":
 FILTERS = ("find", "status", "endpoint", "can", "free", "collection")
 MOST_AT_ONCE = 100
 MOST_COMPARED = 6
-PROBE_KINDS = {"word": "Does it answer", "perf": "How fast is it", "drift": "Has it changed"}
+PROBE_KINDS = {"word": "Does it answer?", "perf": "How fast is it?", "drift": "Has it changed?"}
 DONE = {
     "retire": ("Retire", "Retired"),
     "restore": ("Restore", "Restored"),

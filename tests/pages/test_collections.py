@@ -155,7 +155,9 @@ def test_settings_are_changed_in_place(operator, small_bench):
     assert (row.seats, row.keep_text) == (None, None)
 
 
-@pytest.mark.parametrize(("field", "said"), [("timeout_s", "soon"), ("seats", "0"), ("shadow_share", "2"), ("quorum", "-1"), ("merge_prompt", "{% nonsense %}")])
+@pytest.mark.parametrize(
+    ("field", "said"), [("timeout_s", "soon"), ("seats", "0"), ("shadow_share", "2"), ("quorum", "-1"), ("merge_prompt", "{% nonsense %}")]
+)
 def test_a_setting_that_cannot_be_is_refused_at_its_field_with_what_was_typed(operator, small_bench, field, said):
     answer = operator.post(of("core"), {"do": "settings", field: said, "description": "typed meanwhile"})
     text = answer.content.decode()
