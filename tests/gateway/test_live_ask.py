@@ -337,8 +337,7 @@ def test_whoever_hangs_up_ends_what_runs(bench: Bench) -> None:
     with ask(bench, core) as stream:
         stream.until('"text":"one"')
         stream.until('"text":"three"')
-    for n in range(2):
-        eventually(lambda n=n: bench.fake.calls_to(f"{bench.tag}-m{n}")[0].closed_at, "the provider's connection is closed")
+    eventually(lambda: all(bench.fake.calls_to(f"{bench.tag}-m{n}")[0].closed_at for n in range(2)), "the providers' connections are closed")
     assert {row["status"] for row in bench.live.attempts(2, collection=core.removeprefix("bench/"))} == {"cancelled"}
 
 

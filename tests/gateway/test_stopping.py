@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -137,6 +138,11 @@ def test_a_seat_that_still_waits_for_a_limit_is_stopped_unasked(bench: Bench) ->
     assert len(bench.fake.calls_to(alias)) == 1
 
 
+def refused_cancel(bench: Bench, what: str, name: str) -> Reply | None:
+    answer = cancel(bench, what, name)
+    return None if answer.status == 202 else answer
+
+
 # ------------------------------------------------------------------ who may
 
 
@@ -177,7 +183,7 @@ def test_what_is_over_and_what_never_was(bench: Bench) -> None:
         stream.rest()
     call = panel["seats"][0]["call"]
     for what, name in (("calls", call), ("panels", panel["panel"])):
-        over = eventually(lambda what=what, name=name: r if (r := cancel(bench, what, name)).status != 202 else None, "the end is on record")
+        over = eventually(partial(refused_cancel, bench, what, name), "the end is on record")
         assert (over.status, over.json["code"]) == (409, "already_over")
     for what, name in (("calls", "call_00000000000000000000000000"), ("panels", "pan_00000000000000000000000000"), ("calls", "nonsense")):
         unknown = cancel(bench, what, name)

@@ -106,6 +106,7 @@ def test_another_models_thinking_is_not_sent_again() -> None:
 def test_a_conversation_ends_with_a_user_turn_in_the_body_too() -> None:
     request = BENCH.with_user_turn(read(CHAT), "Please go on.")
     assert request.messages[-1].parts == (Text("Please go on."),)
+    assert request.raw is not None
     assert request.raw["messages"][-1] == {"role": "user", "content": "Please go on."}
 
 
