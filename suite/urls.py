@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path, register_converter
 
-from suite.api import benchmarks, impls, registry, runs, subsets, tasks
+from suite.api import again, benchmarks, impls, registry, runs, streaming, subsets, tasks
 from suite.api.unknown import Unknown
 
 
@@ -30,7 +30,10 @@ urlpatterns: list[URLPattern] = [
     path("runs/<plain:run>/fingerprint", runs.Fingerprint.as_view()),
     path("runs/<plain:run>/tasks", tasks.Tasks.as_view()),
     path("runs/<plain:run>/tasks/<plain:task>/payload", tasks.Payload.as_view()),
-    path("runs/<plain:run>/events", tasks.Events.as_view()),
+    path("runs/<plain:run>/events", streaming.events),
+    path("runs/<plain:run>/fork", again.Fork.as_view()),
+    path("runs/<plain:run>/rescore", again.Rescore.as_view()),
+    path("runs/<plain:run>/requeue", again.Requeue.as_view()),
     path("registry/benchmarks", benchmarks.RegistryBenchmarks.as_view()),
     path("registry/benchmarks/<plain:benchmark>", benchmarks.RegistryBenchmark.as_view()),
     path("registry/subsets/<plain:subset>", subsets.RegistrySubset.as_view()),

@@ -42,6 +42,7 @@ from suite.running.asking import Said, ask, request_of
 from suite.running.concurrency import Controller
 from suite.running.limits import Limits
 from suite.running.limits import read as read_limits
+from suite.running.rescoring import options_of
 from suite.running.sampling import Done, Item, MoneySpent, sample
 from suite.running.subjects import Subject
 from wire.errors import CallerError
@@ -363,13 +364,7 @@ class Worker:
 def load(run_id: str) -> tuple[Plan, int]:
     row = Run.objects.select_related("impl").get(pk=run_id)
     grader = dict(row.impl.grader or {})
-    options = Options(
-        decimal=str(grader.get("decimal", "")),
-        ignore_case=bool(grader.get("ignore_case", True)),
-        tolerance=float(grader.get("tolerance", 1e-9)),
-        threshold=float(grader.get("pass_threshold", 1.0)),
-        more=grader,
-    )
+    options = options_of(grader)
     caller = Caller(kind="user", judge=row.owner, scopes=frozenset({"ask"}), key_name=f"run:{row.pk}"[:200], team=row.team)
     positions = row.selection.get("positions")
     plan = Plan(

@@ -1,0 +1,145 @@
+"""A run's work done again in part: another scorer, another look at what failed."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from access import audit
+from suite.api.impls import find_impl
+from suite.api.problems import Conflict, NotYet, Unprocessable, Wrong
+from suite.api.repeats import idempotent
+from suite.api.runs import mine, shown
+from suite.api.view import View, text
+from suite.authoring import graders, impls
+from suite.grading.outcomes import Outcome
+from suite.models import Impl, Run, Sample, Task
+from suite.running import engine, launching, rescoring, selection
+from suite.running.launching import find_run
+from suite.running.limits import read as read_limits
+from suite.running.subjects import Subject
+
+PHASES = ("find", "analyze", "atomize", "materialize")
+
+
+class Fork(View):
+    scopes = {"POST": ("runs:write",)}
+
+    @idempotent
+    def post(self, request: Request, run: str) -> Response:
+        """Makes a run like its parent with another scorer: an impl by id, code, or a built-in grader. By a description in words later."""
+        parent = find_run(self.caller, run)
+        body = self.body(("description", "from_phase", "impl", "code", "grader", "label"))
+        if parent.status not in (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED):
+            raise Conflict("parent_not_forkable", f"The run is {parent.status}: it can be forked once it has ended.")
+        if body.get("from_phase") is not None and str(body["from_phase"]).lower() not in PHASES:
+            raise Unprocessable("invalid_request", f"from_phase is one of {', '.join(PHASES)}.", [Wrong("/from_phase", "invalid", "is no phase.")])
+        impl = self.impl(parent, body)
+        chosen = parent.selection.get("positions")
+        picked = (
+            selection.listed(parent.scope, parent.subset_id, parent.version, chosen)
+            if chosen is not None
+            else selection.choose(parent.subset_id, parent.version, parent.total if parent.scope != "full" else None)
+        )
+        target = launching.Target("fork", parent.benchmark, parent.subset, parent.version, impl, str(body.get("impl") or ""), parent, picked)
+        made = launching.kept(
+            self.caller,
+            {"request": text(body, "description", most=20_000), "source": parent.source},
+            target,
+            Subject.kept(parent.sut),
+            read_limits(parent.limits),
+            parent.trials,
+            parent.metadata,
+            parent.backend,
+            "",
+        )
+        audit.record(self.actor, "run.fork", made.pk, reason=parent.pk)
+        engine.ring()
+        return Response(shown(made), status=201)
+
+    def impl(self, parent: Run, body: dict[str, Any]) -> Impl:
+        if body.get("code"):
+            impl, _ = impls.create(
+                self.caller,
+                str(body["code"]),
+                "python",
+                text(body, "label", most=200),
+                text(body, "description", most=20_000),
+                parent.benchmark,
+                parent.subset,
+                parent.pk,
+            )
+            return impl
+        if body.get("impl"):
+            return find_impl(self, str(body["impl"]))
+        if body.get("grader") is not None:
+            return grader_impl(self, parent, body["grader"])
+        if not text(body, "description", most=20_000).strip():
+            raise Unprocessable(
+                "description_missing", "A fork says what is to change: an impl, code or a grader.", [Wrong("/description", "missing", "is needed.")]
+            )
+        raise NotYet("Forking by a description in words", "Upload the scorer as `code`, or name an `impl` or a built-in `grader`.")
+
+
+def grader_impl(view: View, run: Run, value: object) -> Impl:
+    """Gives the impl of a built-in grader that a request brings along. The subset's own grader stays as it is."""
+    subset = copy.copy(run.subset)
+    subset.grader = graders.read(value)
+    return launching.builtin_impl(view.caller, subset)
+
+
+class Rescore(View):
+    scopes = {"POST": ("runs:write",)}
+
+    @idempotent
+    def post(self, request: Request, run: str) -> Response:
+        """Grades the stored outputs again, by a grader or an impl, without any call of a model. The old scoring stays."""
+        row = mine(self, run)
+        body = self.body(("impl", "grader"))
+        impl = (
+            find_impl(self, str(body["impl"])) if body.get("impl") else grader_impl(self, row, body["grader"]) if body.get("grader") is not None else row.impl
+        )
+        found = rescoring.rescore(row, impl)
+        audit.record(self.actor, "run.rescore", row.pk, reason=impl.pk)
+        return Response(found)
+
+
+class Requeue(View):
+    scopes = {"POST": ("runs:write",)}
+
+    def post(self, request: Request, run: str) -> Response:
+        """Asks again what failed on the way, and what no grader could tell; what was answered stays. The old samples are kept as superseded."""
+        row = mine(self, run)
+        if row.status not in (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED):
+            raise Conflict("run_not_over", "The run is under way: it asks again by itself.")
+        unanswered = (Outcome.INFRASTRUCTURE, Outcome.JUDGE_FAILED)
+        with transaction.atomic():
+            positions = list(Task.objects.filter(run=row, scoring=1, outcome__in=unanswered).values_list("position", flat=True))
+            left = row.total - Task.objects.filter(run=row, scoring=1).count()
+            if not positions and not left:
+                raise Conflict("nothing_to_requeue", "Every task of the run was answered.")
+            for sample in Sample.objects.filter(run=row, position__in=positions, superseded=0, outcome__in=unanswered):
+                last = (
+                    Sample.objects.filter(run=row, position=sample.position, trial=sample.trial).order_by("-superseded").values_list("superseded", flat=True)[0]
+                )
+                Sample.objects.filter(pk=sample.pk).update(superseded=last + 1)
+            Task.objects.filter(run=row, scoring=1, position__in=positions).delete()
+            Run.objects.filter(pk=row.pk).update(
+                status=Run.Status.QUEUED,
+                error="",
+                halt_reason="",
+                halt_note="",
+                finished_at=None,
+                done=F("done") - len(positions),
+                interruptions=0,
+                etag=F("etag") + 1,
+            )
+        audit.record(self.actor, "run.requeue", row.pk, reason=f"{len(positions)} tasks")
+        engine.ring()
+        row.refresh_from_db()
+        return Response({**shown(row), "requeued": len(positions) + left}, status=202)

@@ -1,0 +1,96 @@
+"""Graded again, without asking any model: stored outputs under another grader, as a further scoring beside the old one, which stays."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from access.ids import new_id
+from suite import grading
+from suite.api.problems import Conflict, Unprocessable
+from suite.grading.contract import Call, Options, Output
+from suite.grading.outcomes import Grade, Outcome
+from suite.models import Impl, Row, Run, Sample, Task
+from suite.running import recording
+
+BATCH = 500
+# What these came to says nothing of the output, so no other grader changes it.
+KEPT = frozenset({Outcome.INFRASTRUCTURE, Outcome.LIMIT, Outcome.TRUNCATED})
+
+
+def options_of(grader: Mapping[str, Any]) -> Options:
+    return Options(
+        decimal=str(grader.get("decimal", "")),
+        ignore_case=bool(grader.get("ignore_case", True)),
+        tolerance=float(grader.get("tolerance", 1e-9)),
+        threshold=float(grader.get("pass_threshold", 1.0)),
+        more=grader,
+    )
+
+
+def rescore(run: Run, impl: Impl) -> dict[str, Any]:
+    """Adds a scoring by another built-in impl. Shape: the scoring's number and how many tasks changed sides. Errors: Conflict, Unprocessable."""
+    if run.status not in (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED):
+        raise Conflict("run_not_over", "The run has not ended yet.")
+    if impl.language != "builtin":
+        raise Unprocessable("rescore_unsupported", "Only built-in graders score again: an impl with code asks the model itself.")
+    grader = impl.grader or {}
+    options, kind_name = options_of(grader), str(grader.get("kind", ""))
+    number = run.scoring + 1
+    changed: Counter[str] = Counter()
+    before = dict(Task.objects.filter(run=run, scoring=run.scoring).values_list("position", "passed"))
+    positions = sorted(before)
+    with transaction.atomic():
+        if not Run.objects.filter(pk=run.pk, scoring=run.scoring).update(scoring=number, etag=F("etag") + 1):
+            raise Conflict("rescoring", "Somebody else is scoring this run again just now.")
+        for start in range(0, len(positions), BATCH):
+            some = positions[start : start + BATCH]
+            rows = {row.position: row for row in Row.objects.filter(subset_id=run.subset_id, position__in=some)}
+            samples: dict[int, list[Sample]] = {}
+            for sample in Sample.objects.filter(run=run, position__in=some, superseded=0).order_by("trial"):
+                samples.setdefault(sample.position, []).append(sample)
+            old = {t.position: t for t in Task.objects.filter(run=run, scoring=1, position__in=some)}
+            made = []
+            for position in some:
+                grades = [regraded(sample, rows[position], kind_name, options) for sample in samples.get(position, [])]
+                merged = recording.together([(g.outcome, g.score) for g in grades], options.threshold)
+                task = old[position]
+                made.append(
+                    Task(
+                        id=new_id("tsk"),
+                        run=run,
+                        scoring=number,
+                        position=position,
+                        task_id=task.task_id,
+                        kind=task.kind,
+                        cluster=task.cluster,
+                        reason=next((g.reason for g in grades if g.reason), "")[:60],
+                        preview=task.preview,
+                        preview_cut=task.preview_cut,
+                        duration_ms=task.duration_ms,
+                        cost_pusd=task.cost_pusd,
+                        input_tokens=task.input_tokens,
+                        output_tokens=task.output_tokens,
+                        **merged,
+                    )
+                )
+                if merged["passed"] != before[position]:
+                    changed["now_passed" if merged["passed"] else "now_not"] += 1
+            Task.objects.bulk_create(made)
+    return {"object": "rescoring", "run": run.pk, "impl": impl.pk, "version": number, "tasks": len(positions), "changed": sum(changed.values()), **changed}
+
+
+def regraded(sample: Sample, row: Row, kind_name: str, options: Options) -> Grade:
+    if sample.outcome in KEPT:
+        return Grade(Outcome(sample.outcome), sample.score, reason=sample.reason)
+    kept, body = recording.unpacked(sample.payload), json.loads(row.body)
+    output = Output(kept["output"], tuple(Call(c["name"], c["arguments"]) for c in kept.get("calls", [])))
+    try:
+        return grading.every()[kind_name or row.kind].grade(output, body["input"], body["expected"], options)
+    except Exception as error:
+        return Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}")
