@@ -18,14 +18,20 @@ from tests.crawl import signed_in
 TOKEN = "an-admin-token-of-more-than-16"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 OPEN = re.compile(r"livez|readyz|signin/x|admin/login/|bench/client(?:/x)?")  # the process, the way in, and the client's public code
-# What a key that asks and judges may do at this API: see what it may ask, what it asked itself, and judge that.
+# What a key that asks and judges may do at this API: ask, see what it may ask and what it asked itself, stop and compare that, and judge it.
 ASKERS = {
+    "bench/ask",
+    "bench/calls/x/cancel",
     "bench/collections",
     "bench/collections/x",
+    "bench/estimate",
     "bench/models",
     "bench/models/x",
     "bench/panels",
     "bench/panels/x",
+    "bench/panels/x/cancel",
+    "bench/panels/x/compare",
+    "bench/panels/x/export",
     "bench/schema",
     "bench/verdict",
     "bench/verdicts/pending",
@@ -93,7 +99,8 @@ def test_no_management_path_answers_a_stranger(exposed: Live, stranger: str) -> 
             answer = exposed.send(method, f"/{path}", {} if method in WRITES else None, headers=headers)
             ours = stranger == "a gateway key" and path in ASKERS and answer.status in (200, 400, 403, 404, 405)
             # What is nowhere, and what is not done there, says so to everyone; a preflight and a redirect to a slash hold nothing.
-            nothing = answer.status in (404, 405, 501) and (path in ("bench/", "admin/") or answer.status == 405)
+            preflight = method == "OPTIONS" and answer.status == 204 and not answer.body
+            nothing = preflight or (answer.status in (404, 405, 501) and (path in ("bench/", "admin/") or answer.status == 405))
             if not (is_shut(answer) or ours or nothing):
                 wrong.append((method, path, answer.status, answer.body[:120]))
             if ours and method == "GET" and answer.status == 200 and path != "bench/schema":
