@@ -163,7 +163,7 @@ def test_a_shell_in_the_background_tells_later(session: Session, panel: Callable
 def test_sub_agents_and_long_results_are_found_beside_the_transcript(session: Session, panel: Callable[..., Asked]) -> None:
     of_agent, long = panel(), panel()
     session.used("Read", "nothing")
-    session.used(ASK, of_agent.told, file=session.beside / "subagents" / "agent-a1.jsonl")
+    session.used(ASK, of_agent.told, file=session.beside / "subagents" / "workflows" / "agent-a1.jsonl")
     saved = session.beside / "tool-results" / "mcp-ask-1.txt"
     saved.parent.mkdir()
     saved.write_text(long.told)

@@ -72,7 +72,7 @@ def calls_of(transcript: Path, session: str) -> list[str]:
     """Reads the ids of all calls that panels of a session answered with, oldest first. Sub-agents have transcripts of their own beside it."""
     beside = transcript.parent / session
     found: dict[str, None] = {}
-    for path in [transcript, *sorted((beside / "subagents").glob("*.jsonl"))]:
+    for path in [transcript, *sorted((beside / "subagents").rglob("*.jsonl"))]:
         for text in results(path, beside):
             found.update(dict.fromkeys(CALL.findall(text)))
     return list(found)
