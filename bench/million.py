@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import statistics
@@ -249,6 +250,8 @@ def main() -> int:
             cursor.execute("ANALYZE")
         print(f"summed in {time.perf_counter() - seeded:.0f} s", flush=True)
     api, pages = doors()
+    gc.collect()
+    gc.freeze()  # as a worker does when it has started
     slow = 0
     print(f"{connection.vendor}; median and p95 in ms of {given.rounds}, and the median of this process's own time")
     for ask, wanted in zip((api, pages), paths(now), strict=True):
