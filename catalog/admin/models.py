@@ -127,6 +127,7 @@ class ModelAdmin(AuditedAdmin):
     """What the roster knows of models. What happened to them (rests, seats) a room to the right adds."""
 
     noun = "model"
+    list_per_page = 30
     form = ModelForm
     inlines = (PriceInline,)
     search_fields = ("alias", "served_name", "endpoint__name")
