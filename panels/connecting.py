@@ -17,6 +17,9 @@ from typing import Any
 
 KEY_VARIABLE = "BENCHWARMERS_KEY"
 NO_KEY = "YOUR_KEY"
+# Without the default, an unset variable would be sent as it is written, as a wrong key.
+KEY_OR_NONE = f"${{{KEY_VARIABLE}:-}}"
+LONGEST_S = 900  # a panel takes minutes
 ROUTE, PANEL, ANY = "route", "panel", ""
 PROMPT = "Reply with one word: ready."
 
@@ -229,8 +232,18 @@ def opencode(url: str, model: str, key: str) -> tuple[Snippet, ...]:
 def cline(url: str, model: str, key: str) -> tuple[Snippet, ...]:
     form = f"API Provider    OpenAI Compatible\nBase URL        {url}/v1\nAPI Key         {key}\nModel ID        {model}"
     command = f"cline auth -p openai-compatible -k {quote(key)} -m {quote(model)} -b {quote(f'{url}/v1')}"
-    return Snippet("In the editor: Cline's settings", form, "text", note="Set the context window there, too: Cline does not know these models."), Snippet(
-        "Or on the command line", command
+    transport = {"type": "stdio", "command": "benchwarmers", "args": ["mcp"], "env": {"BENCHWARMERS_URL": url}}
+    tool = {"mcpServers": {"benchwarmers": {"transport": transport, "timeout": LONGEST_S}}}
+    return (
+        Snippet("In the editor: Cline's settings", form, "text", note="Set the context window there, too: Cline does not know these models."),
+        Snippet("Or on the command line", command),
+        the_key(key),
+        Snippet(
+            "As a tool besides: ~/.cline/data/settings/cline_mcp_settings.json",
+            written(tool),
+            "json",
+            note="Of the command line. It starts our own command, which “bench, our own command” shows how to install.",
+        ),
     )
 
 
@@ -251,7 +264,7 @@ def cursor(url: str, model: str, key: str) -> tuple[Snippet, ...]:
 
 
 def gemini_cli(url: str, model: str, key: str) -> tuple[Snippet, ...]:
-    server = {"httpUrl": f"{url}/mcp", "headers": {"Authorization": f"Bearer ${KEY_VARIABLE}"}, "timeout": 900_000}
+    server = {"httpUrl": f"{url}/mcp", "headers": {"Authorization": f"Bearer {KEY_OR_NONE}"}, "timeout": LONGEST_S * 1000}
     lines = f"export GOOGLE_GEMINI_BASE_URL={quote(url)}\nexport GEMINI_API_KEY={quote(key)}\ngemini -m {quote(model)}"
     return (
         Snippet("Shell", lines, note="Choose Gemini API key where it asks how to sign in."),
@@ -293,7 +306,7 @@ def claude_plugin(url: str, model: str, key: str) -> tuple[Snippet, ...]:
 
 
 def mcp_http(url: str, model: str, key: str) -> tuple[Snippet, ...]:
-    server = {"type": "http", "url": f"{url}/mcp", "headers": {"Authorization": f"Bearer ${{{KEY_VARIABLE}}}"}}
+    server = {"type": "http", "url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {KEY_OR_NONE}"}, "timeout": LONGEST_S * 1000}
     add = f'claude mcp add --transport http benchwarmers {quote(f"{url}/mcp")} --header "Authorization: Bearer ${KEY_VARIABLE}"'
     patience = "export MCP_TOOL_TIMEOUT=900000    # milliseconds: a panel takes minutes"
     return (
