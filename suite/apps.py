@@ -13,6 +13,7 @@ class SuiteConfig(AppConfig):
         from suite.running import passes, recording
 
         ledger.register(recording.SAMPLES, recording.commit_samples)
+        ledger.register(recording.ANSWERS, recording.commit_answers)
         ledger.register(recording.NOTES, recording.commit_notes)
         ledger.register(recording.ENDS, recording.commit_ends)
         jobs.register("selfcheck", 7 * 86400, selfchecking.run)

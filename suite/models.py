@@ -269,6 +269,18 @@ class Sample(models.Model):
         constraints = [UniqueConstraint(fields=["run", "position", "trial", "superseded"], name="suite_sample_once")]
 
 
+class Answer(models.Model):
+    """What a subject said whose grading takes its time: written before that begins, gone with its sample. Whoever goes on after a death grades it unasked."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="answers")
+    position = models.PositiveIntegerField()
+    trial = models.PositiveIntegerField()
+    payload = models.BinaryField()
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["run", "position", "trial"], name="suite_answer_once")]
+
+
 class Event(models.Model):
     """One thing that happened in a run. Numbered in the transaction that made it happen, so that numbers have no gap."""
 

@@ -17,7 +17,7 @@ from suite.api import shapes
 from suite.api.problems import Conflict, Missing, Unprocessable, Wrong, wrong
 from suite.api.repeats import idempotent
 from suite.api.view import View, flag, text
-from suite.authoring import graders, rows, subsets
+from suite.authoring import graders, recipes, rows, subsets
 from suite.models import Run, Subset, Version
 from suite.running.launching import find_benchmark
 from suite.seeing import may_read_benchmark, owns
@@ -59,10 +59,9 @@ class Subsets(View):
             raise wrong("/slug", "is made of letters, digits, dots, dashes and underscores.")
         grader = graders.read(body.get("grader"))
         new = rows.read(body.get("tasks") or [], grader)
-        rolling = flag(body, "rolling")
-        made = subsets.create(
-            parent, slug, text(body, "name", most=200, default=slug) or slug, text(body, "description", most=20_000), new, rolling, grader, self.caller.owner
-        )
+        rolling, recipe = flag(body, "rolling"), recipes.read(body.get("recipe"), "/recipe")
+        name = text(body, "name", most=200, default=slug) or slug
+        made = subsets.create(parent, slug, name, text(body, "description", most=20_000), new, rolling, grader, self.caller.owner, recipe)
         audit.record(self.actor, "subset.create", f"{parent.name}/{slug}")
         return Response(shapes.subset(made), status=201)
 

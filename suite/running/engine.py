@@ -17,68 +17,42 @@ import os
 import socket
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
-from django.db.models import Q
-from django.utils import timezone
 from django_q.tasks import async_task
 
-from access.caller import Caller
 from access.ids import new_id
-from health import errands, sweep
+from health import errands
 from panels.gateway import Gateway
+from panels.snapshot import Snapshot
 from suite import grading
-from suite.grading.contract import Kind, Options
+from suite.grading.contract import Kind
 from suite.grading.outcomes import Grade
-from suite.models import Row, Run, Sample
+from suite.models import Answer, Row, Run
 from suite.running import recording, subjects
 from suite.running.asking import Said, ask, request_of
+from suite.running.coding import Coding
 from suite.running.concurrency import Controller
-from suite.running.limits import Limits
-from suite.running.limits import read as read_limits
-from suite.running.rescoring import options_of
-from suite.running.sampling import Done, Item, MoneySpent, sample
-from suite.running.subjects import Subject
+from suite.running.holding import LEASE_S, Plan, begin, chunks, claim, claimable, left, left_count, let_go, load, look_at, phases_at
+from suite.running.proxy import Pass, Proxy
+from suite.running.sampling import Done, Item, MoneySpent, read_back, sample, written
+from suite.sandbox import box
 from wire.errors import CallerError
 
 log = logging.getLogger(__name__)
 
-SLICE_S, LEASE_S, LOOK_S = 50.0, 60.0, 1.0
-ELSEWHERE_S = 90.0
+SLICE_S, LOOK_S = 50.0, 1.0
 RUNS_AT_ONCE = 4
-ROWS_AT_ONCE = 200
 # Whatever kills its process each time, without one new result, is not tried for ever.
 MOST_INTERRUPTIONS = 3
 # So many infrastructure failures with one message, one after the other, and no answer among them: the subject is not there.
 DEAD_AFTER = 8
 LOCK = "suite.lock"
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A run as it is worked on, read once. Frozen, so that nothing changes under it."""
-
-    id: str
-    subset: str
-    kind: str
-    grader: Mapping[str, Any]
-    options: Options
-    subject: Subject
-    limits: Limits
-    trials: int
-    positions: tuple[int, ...] | None
-    total: int
-    caller: Caller
-    phases: tuple[Mapping[str, Any], ...]
-    started_at: datetime
-    spent_pusd: int
-    seed: int
 
 
 @dataclass(slots=True)
@@ -122,40 +96,13 @@ def work(slice_s: float = SLICE_S) -> int:
     return ended
 
 
-def claimable() -> Any:
-    now = timezone.now()
-    free = Q(leased_until=None) | Q(leased_until__lte=now)
-    return Run.objects.filter(free, status__in=[Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HALTING])
-
-
-def claim(name: str) -> str | None:
-    """Takes the next run that nobody holds. One whose worker died counts as interrupted; too often without a result, it fails.
-
-    What a dead process had written is committed first, or its finished samples would be asked again. That is this host's outboxes; where another host's
-    process died, its own queue gets some time for it.
-    """
-    host = socket.gethostname()
-    for run_id, status, interruptions, worker, until in (
-        claimable().order_by("priority", "created_at").values_list("id", "status", "interruptions", "worker", "leased_until")[:20]
-    ):
-        now = timezone.now()
-        was_interrupted = bool(worker)
-        if was_interrupted and worker.partition(":")[0] != host and until is not None and now < until + timedelta(seconds=ELSEWHERE_S):
-            continue
-        mine = claimable().filter(pk=run_id, status=status, interruptions=interruptions)
-        count = interruptions + was_interrupted
-        if not mine.update(worker=name, leased_until=now + timedelta(seconds=LEASE_S), interruptions=count):
-            continue
-        if was_interrupted:
-            sweep.drain()
-        return str(run_id)
-    return None
-
-
 async def worked(until: float) -> int:
     """Works on several runs at once until the time is over or nothing is left."""
     gateway = Gateway()
     await gateway.open()
+    folder = box.scratch()
+    proxy = Proxy(gateway, Path(folder.name))
+    await proxy.open()
     name = f"{socket.gethostname()}:{os.getpid()}:{new_id('eng')}"[:120]
     running: dict[asyncio.Task[bool], str] = {}
     ended = 0
@@ -164,7 +111,7 @@ async def worked(until: float) -> int:
         while True:
             is_over = time.monotonic() >= until or errands.closing.is_set()
             while not is_over and len(running) < RUNS_AT_ONCE and (run_id := await loop.run_in_executor(gateway.executor, claim, name)) is not None:
-                running[asyncio.create_task(work_on(gateway, run_id, name, until))] = run_id
+                running[asyncio.create_task(work_on(gateway, proxy, run_id, name, until))] = run_id
             if not running:
                 break
             done, _ = await asyncio.wait(running, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
@@ -175,11 +122,13 @@ async def worked(until: float) -> int:
                 except Exception:
                     log.exception("Work on %s broke off; the next ring takes it up again.", run_id)
     finally:
+        await proxy.close()
+        folder.cleanup()
         await gateway.close()
     return ended
 
 
-async def work_on(gateway: Gateway, run_id: str, name: str, until: float) -> bool:
+async def work_on(gateway: Gateway, proxy: Proxy, run_id: str, name: str, until: float) -> bool:
     """Works on one run until it ends or the slice is over; tells whether it ended."""
     loop = asyncio.get_running_loop()
 
@@ -191,9 +140,11 @@ async def work_on(gateway: Gateway, run_id: str, name: str, until: float) -> boo
     try:
         if interruptions > MOST_INTERRUPTIONS:
             standing.failed = f"Its process died {interruptions} times without one new result."
+        elif plan.language != "builtin" and (missing := box.trouble()):
+            standing.failed = f"sandbox_unavailable: {missing}"
         else:
             await in_thread(begin, run_id)
-            await Worker(gateway, plan, standing, name, until, in_thread).run()
+            await Worker(gateway, proxy, plan, standing, name, until, in_thread).run()
         is_left = not (standing.halting or standing.failed) and await in_thread(left_count, plan) > 0
         if is_left:
             return False
@@ -208,13 +159,18 @@ async def work_on(gateway: Gateway, run_id: str, name: str, until: float) -> boo
 class Worker:
     """One run in the hands of this process."""
 
-    def __init__(self, gateway: Gateway, plan: Plan, standing: Standing, name: str, until: float, in_thread: Any) -> None:
+    def __init__(self, gateway: Gateway, proxy: Proxy, plan: Plan, standing: Standing, name: str, until: float, in_thread: Any) -> None:
         self.gateway, self.plan, self.standing, self.name, self.until, self.in_thread = gateway, plan, standing, name, until, in_thread
         self.kind: Kind = grading.every()[plan.kind] if plan.kind else None  # type: ignore[assignment]
         self.controller = Controller(changes=self.tell_change)
+        boxed = box.Limits(wall_s=plan.timeout_s, cpu_s=int(plan.timeout_s) + 1)
+        self.coding = Coding(plan.code, proxy, boxed) if plan.language != "builtin" else None
+        # What grades in no time needs no answer written down before.
+        self.keeps = self.coding is not None
         self.looked_at = self.renewed_at = time.monotonic()
         self.stop = False
         self.started = 0
+        self.had: dict[tuple[int, int], Said] = {}
 
     async def run(self) -> None:
         items = self.items()
@@ -249,7 +205,9 @@ class Worker:
 
     def start(self, item: Item) -> None:
         plan = self.plan
-        task = asyncio.create_task(sample(plan.id, item, plan.trials, self.ask, self.judge, plan.limits, plan.options, self.heard))
+        keep = self.keep if self.keeps else None
+        had = self.had.pop((item.position, item.trial), None)
+        task = asyncio.create_task(sample(plan.id, item, plan.trials, self.ask, self.judge, plan.limits, plan.options, self.heard, keep, had))
         self.standing.under_way[task] = self.standing.expected_cost()
         self.controller.started(len(self.standing.under_way))
         self.started += 1
@@ -322,6 +280,9 @@ class Worker:
         for chunk in chunks(left(plan)):
             by_position = {position for position, _ in chunk}
             rows = {r.position: r for r in Row.objects.filter(subset_id=plan.subset, position__in=by_position)}
+            if self.keeps:
+                for answer in Answer.objects.filter(run_id=plan.id, position__in=by_position):
+                    self.had[(answer.position, answer.trial)] = read_back(answer.payload)
             found = []
             for position, trial in chunk:
                 row = rows[position]
@@ -330,7 +291,9 @@ class Worker:
             yield found
 
     async def ask(self, item: Item, attempt: int) -> Said:
-        snapshot = subjects.seated(self.plan.subject, await self.gateway.snapshot())
+        if self.coding is not None:
+            return await self.coding.solve(item, Pass(self.plan.subject.asked_as, self.plan.caller, self.snapshot, self.plan.id))
+        snapshot = await self.snapshot()
         params = dict(self.plan.subject.params or {})
         if "seed" in params and isinstance(params["seed"], int):
             params["seed"] += item.trial - 1  # trials that were all alike would tell nothing
@@ -338,7 +301,16 @@ class Worker:
         del attempt
         return await ask(self.gateway, snapshot, self.plan.caller, request, self.plan.id)
 
+    async def snapshot(self) -> Snapshot:
+        return subjects.seated(self.plan.subject, await self.gateway.snapshot())
+
+    def keep(self, item: Item, said: Said) -> None:
+        line = {"run_id": self.plan.id, "position": item.position, "trial": item.trial, "payload": written(said)}
+        self.gateway.writer.record({recording.ANSWERS: [line]})
+
     async def judge(self, item: Item, said: Said) -> Grade:
+        if self.coding is not None:
+            return await self.coding.score(item, said, self.plan.options)
         return self.kind_of(item).grade(said.output, item.input, item.expected, self.plan.options)
 
     def kind_of(self, item: Item) -> Kind:
@@ -356,96 +328,6 @@ class Worker:
     def tell_change(self, before: int, after: int, why: str) -> None:
         said = {"run_id": self.plan.id, "type": "Log", "at": datetime.now(UTC).isoformat(), "data": {"message": f"Calls at once: {before} to {after} ({why})."}}
         self.gateway.writer.record({recording.NOTES: [said]})
-
-
-# ------------------------------------------------------------------ the database, in a thread
-
-
-def load(run_id: str) -> tuple[Plan, int]:
-    row = Run.objects.select_related("impl").get(pk=run_id)
-    grader = dict(row.impl.grader or {})
-    options = options_of(grader)
-    caller = Caller(kind="user", judge=row.owner, scopes=frozenset({"ask"}), key_name=f"run:{row.pk}"[:200], team=row.team)
-    positions = row.selection.get("positions")
-    plan = Plan(
-        id=row.pk,
-        subset=row.subset_id,
-        kind=str(grader.get("kind", "")),
-        grader=grader,
-        options=options,
-        subject=Subject.kept(row.sut),
-        limits=read_limits(row.limits),
-        trials=row.trials,
-        positions=tuple(positions) if positions is not None else None,
-        total=row.total,
-        caller=caller,
-        phases=tuple(row.phases),
-        started_at=row.started_at or timezone.now(),
-        spent_pusd=row.cost_pusd,
-        seed=row.seed,
-    )
-    return plan, row.interruptions
-
-
-def begin(run_id: str) -> None:
-    """Marks a run as running, once."""
-    now = timezone.now()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE suite_run SET status = 'running', started_at = %s, phases = %s WHERE id = %s AND status = 'queued'",
-            [recording.when(now.isoformat()), recording.as_json(phases_at("Materialize", now)), run_id],
-        )
-        if cursor.rowcount:
-            recording.tell(cursor, run_id, [("PhaseStarted", {"phase": "Materialize"})])
-
-
-def phases_at(current: str, now: datetime) -> list[dict[str, Any]]:
-    """The phases of a pinned run or replay: what a language model would author is there already."""
-    names = ("Find", "Analyze", "Atomize", "Materialize", "Report")
-    found = []
-    for name in names:
-        status = "running" if name == current else "pending" if name == "Report" else "skipped"
-        found.append(
-            {"name": name, "status": status, "started_at": now.isoformat() if name == current else None, "finished_at": None, "cost": None, "model": None}
-        )
-    return found
-
-
-def left(plan: Plan) -> Iterator[tuple[int, int]]:
-    """Gives every trial that has no sample yet, by position. Numbers only, so that it is small for very many."""
-    ended = set(Sample.objects.filter(run_id=plan.id, superseded=0).values_list("position", "trial").iterator(chunk_size=20_000))
-    for position in plan.positions if plan.positions is not None else range(plan.total):
-        for trial in range(1, plan.trials + 1):
-            if (position, trial) not in ended:
-                yield position, trial
-
-
-def left_count(plan: Plan) -> int:
-    return plan.total * plan.trials - Sample.objects.filter(run_id=plan.id, superseded=0).count()
-
-
-def chunks(found: Iterator[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    chunk: list[tuple[int, int]] = []
-    for one in found:
-        chunk.append(one)
-        if len(chunk) == ROWS_AT_ONCE:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
-
-
-def look_at(run_id: str, name: str, renews: bool) -> Mapping[str, Any] | None:
-    """Reads what people want of a run, and renews its lease. None where it is not this worker's any more."""
-    mine = Run.objects.filter(pk=run_id, worker=name)
-    if renews:
-        mine.update(leased_until=timezone.now() + timedelta(seconds=LEASE_S))
-    return mine.values("status", "halt_reason", "halt_note").first()
-
-
-def let_go(run_id: str, name: str) -> None:
-    """Gives the lease back: what is left is for whoever rings next, and was no interruption."""
-    Run.objects.filter(pk=run_id, worker=name).update(worker="", leased_until=None)
 
 
 def end_of(plan: Plan, standing: Standing, interruptions: int) -> dict[str, Any]:

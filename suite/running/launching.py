@@ -26,6 +26,7 @@ from suite.running import limits as ceilings
 from suite.running import recording, selection, subjects
 from suite.running.limits import Limits
 from suite.running.selection import Selection
+from suite.sandbox import box
 from suite.seeing import may_read_benchmark, may_read_run
 from suite.versions import latest_impl
 
@@ -334,6 +335,10 @@ def kept(
     backend: str,
     sweep: str,
 ) -> Run:
+    if target.impl.language != "builtin" and (missing := box.trouble()):
+        raise Unprocessable(
+            "sandbox_unavailable", f"The impl is code, and there is no sandbox to run it in: {missing}", [Wrong("/impl", "sandbox_unavailable", missing)]
+        )
     kind = (target.impl.grader or {}).get("kind")
     if target.impl.language == "builtin" and kind and kind not in every():
         raise Unprocessable("grader_unknown", f"This server has no grader {kind}.", [Wrong("/impl", "grader_unknown", "is none of this server's.")])

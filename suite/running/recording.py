@@ -20,7 +20,7 @@ from suite import canonical
 from suite.grading.outcomes import SCORED, Outcome
 
 PREVIEW = 120
-SAMPLES, ENDS, NOTES = "suite_samples", "suite_ends", "suite_notes"
+SAMPLES, ENDS, NOTES, ANSWERS = "suite_samples", "suite_ends", "suite_notes", "suite_answers"
 TERMINAL = ("ok", "failed", "halted", "deleted")
 
 SAMPLE = (
@@ -105,8 +105,22 @@ def commit_samples(cursor: Any, items: Sequence[Mapping[str, Any]]) -> None:
             said = {"task_id": task["task_id"], "task": task["id"], "score": task["score"], "outcome": task["outcome"], "passed": task["passed"]}
             events.append(("MaterializeTaskResult", said))
         costs = [item["cost_pusd"] for item in new]
+        if any(item.get("was_kept") for item in new):
+            kept = [[run, item["position"], item["trial"]] for item in new]
+            cursor.executemany("DELETE FROM suite_answer WHERE run_id = %s AND position = %s AND trial = %s", kept)
         cursor.execute(COUNT, [len(tasks), sum(cost or 0 for cost in costs), None in costs, run])
         tell(cursor, run, events)
+
+
+def commit_answers(cursor: Any, items: Sequence[Mapping[str, Any]]) -> None:
+    """Keeps answers that wait for their grade, unless the grade is there already."""
+    for item in items:
+        cursor.execute(
+            "INSERT INTO suite_answer (run_id, position, trial, payload) SELECT %s, %s, %s, %s WHERE NOT EXISTS"
+            " (SELECT 1 FROM suite_sample WHERE run_id = %s AND position = %s AND trial = %s AND superseded = 0)"
+            " ON CONFLICT (run_id, position, trial) DO NOTHING",
+            [item["run_id"], item["position"], item["trial"], base64.b64decode(item["payload"]), item["run_id"], item["position"], item["trial"]],
+        )
 
 
 def task_of(cursor: Any, item: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -11,11 +11,11 @@ import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from suite.grading.contract import Options, Output
+from suite.grading.contract import Call, Options, Output
 from suite.grading.outcomes import SCORED, Grade, Outcome
 from suite.running import recording
 from suite.running.asking import Said
@@ -27,7 +27,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 # A rest that a provider asks for is waited out this often; then somebody should look.
 MOST_WAITS, LONGEST_WAIT_S = 20, 900.0
 # What asking again cannot mend.
-FINAL = frozenset({"invalid_request", "context_too_small", "tools_need_route", "model_not_found", "not_allowed", "body_too_large", "content_policy"})
+FINAL = frozenset(
+    {"invalid_request", "context_too_small", "tools_need_route", "model_not_found", "not_allowed", "body_too_large", "content_policy", "scorer_failed"}
+)
 SPENT = frozenset({"budget_exceeded", "price_unknown"})
 
 
@@ -62,38 +64,53 @@ class Done:
 Ask = Callable[[Item, int], Awaitable[Said]]
 Judge = Callable[[Item, Said], Awaitable[Grade]]
 Heard = Callable[[CallerError | None], None]
+Keep = Callable[[Item, Said], None]
+SCORER = "scorer_failed"
 
 
-async def sample(run: str, item: Item, trials: int, ask: Ask, judge: Judge, limits: Limits, options: Options, heard: Heard) -> Done:
-    """Asks until there is an answer, grades it, and gives the line. Errors: MoneySpent."""
+async def sample(
+    run: str, item: Item, trials: int, ask: Ask, judge: Judge, limits: Limits, options: Options, heard: Heard, keep: Keep | None = None, had: Said | None = None
+) -> Done:
+    """Asks until there is an answer, grades it, and gives the line.
+
+    Shape: `keep` writes an answer down before a grading that takes its time; `had` is one that was written down before, and is not asked for again.
+    Errors: MoneySpent.
+    """
     began, started_at = time.monotonic(), datetime.now(UTC)
     attempts, waits, spent, waited_s = 0, 0, 0, 0.0
     calls: list[str] = []
     most = limits.task_attempts or ATTEMPTS
     unpriced = False
-    while True:
+    said = had
+    while said is None:
         attempts += 1
         left = None if limits.task_duration is None else limits.task_duration - (time.monotonic() - began - waited_s)
         bound = min((s for s in (left, limits.attempt_duration) if s is not None), default=None)
-        said = await bounded(ask(item, attempts), bound)
-        spent, unpriced = spent + (said.cost_pusd or 0), unpriced or said.cost_pusd is None
-        calls += said.calls
-        heard(said.error)
-        if said.error is None or said.error.code in FINAL or is_over_task(limits, spent, began, waited_s):
+        answer = await bounded(ask(item, attempts), bound)
+        spent, unpriced = spent + (answer.cost_pusd or 0), unpriced or answer.cost_pusd is None
+        calls += answer.calls
+        heard(None if answer.error is not None and answer.error.code == SCORER else answer.error)
+        if answer.error is None or answer.error.code in FINAL or is_over_task(limits, spent, began, waited_s):
+            said = answer
             break
-        if said.error.code in SPENT:
-            raise MoneySpent(said.error.message)
-        if said.error.retry_after_s is not None and said.error.status == 429 and waits < MOST_WAITS:
+        if answer.error.code in SPENT:
+            raise MoneySpent(answer.error.message)
+        if answer.error.retry_after_s is not None and answer.error.status == 429 and waits < MOST_WAITS:
             waits, attempts = waits + 1, attempts - 1  # it was never really asked
-            pause = min(said.error.retry_after_s, LONGEST_WAIT_S) + random.random()
+            pause = min(answer.error.retry_after_s, LONGEST_WAIT_S) + random.random()
         elif attempts >= most:
+            said = answer
             break
         else:
             pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempts - 1)) * (0.5 + random.random())
         waited_s += pause
         await asyncio.sleep(pause)
+    if had is not None:
+        spent, unpriced, calls, attempts = had.cost_pusd or 0, had.cost_pusd is None, list(had.calls), 1
+    elif keep is not None and said.error is None:
+        keep(item, said)
     grade = await graded(item, said, judge, limits, spent, began, waited_s)
-    line = line_of(run, item, trials, said, grade, attempts, started_at, calls, None if unpriced else spent, options)
+    line = {**line_of(run, item, trials, said, grade, attempts, started_at, calls, None if unpriced else spent, options), "was_kept": keep is not None}
     return Done(item, grade, line, spent, said.error.message if said.error else "")
 
 
@@ -140,6 +157,8 @@ async def graded(item: Item, said: Said, judge: Judge, limits: Limits, spent: in
     if ceiling:
         return Grade(Outcome.LIMIT, 0.0, reason=f"limit_exceeded:{ceiling}", explanation=f"The task's own ceiling {ceiling} was broken.")
     if said.error is not None:
+        if said.error.code == SCORER:
+            return Grade(Outcome.JUDGE_FAILED, None, reason=SCORER, explanation=said.error.message)
         if said.error.code == "content_policy":
             return Grade(Outcome.REFUSED, 0.0, reason="content_policy", explanation=said.error.message)
         return Grade(Outcome.INFRASTRUCTURE, None, reason=said.error.code, explanation=said.error.message)
@@ -200,6 +219,38 @@ def line_of(
     }
 
 
-def rebound(said: Said, output: Output) -> Said:
-    """Gives what was said with another output, as when a scorer's own `solve` made it."""
-    return replace(said, output=output)
+def written(said: Said) -> str:
+    """Writes an answer down for grading later."""
+    return recording.packed(
+        {
+            "output": said.output.text,
+            "tool_calls": [[c.name, c.arguments] for c in said.output.calls],
+            "finish_reason": said.finish_reason,
+            "is_truncated": said.is_truncated,
+            "is_refused": said.is_refused,
+            "seconds": said.seconds,
+            "tokens": [said.input_tokens, said.output_tokens, said.reasoning_tokens],
+            "cost_pusd": said.cost_pusd,
+            "calls": list(said.calls),
+            "panel": said.panel,
+        }
+    )
+
+
+def read_back(payload: bytes | memoryview) -> Said:
+    """Reads what `written` wrote. A panel's own seats are not among it."""
+    kept = recording.unpacked(payload)
+    read_in, made, reasoned = kept["tokens"]
+    return Said(
+        Output(kept["output"], tuple([Call(name, arguments) for name, arguments in kept["tool_calls"]])),
+        finish_reason=kept["finish_reason"],
+        is_truncated=kept["is_truncated"],
+        is_refused=kept["is_refused"],
+        seconds=kept["seconds"],
+        input_tokens=read_in,
+        output_tokens=made,
+        reasoning_tokens=reasoned,
+        cost_pusd=kept["cost_pusd"],
+        calls=tuple(kept["calls"]),
+        panel=kept["panel"],
+    )

@@ -7,13 +7,11 @@ files, command ─▶ bwrap (namespaces, seccomp) ─▶ output with a cap, exit
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from suite.sandbox import seccomp, watcher
 
@@ -29,6 +27,8 @@ KIT = Path(__file__).parent / "kit"
 MB = 1024 * 1024
 LOOK_S = 0.05
 PYTHON = "/opt/python/bin/python3"
+FOLDER = "/box"
+MOST_FILES = 64
 # What a scorer may import besides Python's own library.
 OFFERED = ("requests", "urllib3", "idna", "charset_normalizer", "certifi")
 NOBODY = "65534"
@@ -166,7 +166,9 @@ def python_binds() -> tuple[str, ...]:
     return tuple(found)
 
 
-def command_line(command: Sequence[str], limits: Limits, filter_fd: int | None, env: Mapping[str, str], sockets: Mapping[str, Path]) -> list[str]:
+def command_line(
+    command: Sequence[str], limits: Limits, files: Mapping[str, int], filter_fd: int | None, env: Mapping[str, str], sockets: Mapping[str, Path]
+) -> list[str]:
     """Writes the whole command: limits of each process, namespaces, mounts, then what is to be run."""
     memory = limits.memory_mb * MB
     line = [
@@ -196,11 +198,17 @@ def command_line(command: Sequence[str], limits: Limits, filter_fd: int | None, 
         str(limits.disk_mb * MB),
         "--tmpfs",
         "/tmp",  # noqa: S108
-        "--dir",
-        "/tmp/work",  # noqa: S108
+        "--size",
+        str(limits.disk_mb * MB),
+        "--tmpfs",
+        FOLDER,
         "--chdir",
-        "/tmp/work",  # noqa: S108
+        FOLDER,
     ]
+    for name, descriptor in files.items():
+        for parent in reversed(PurePosixPath(name).parents[:-1]):
+            line += ["--dir", f"{FOLDER}/{parent}"]
+        line += ["--perms", "0644", "--file", str(descriptor), f"{FOLDER}/{name}"]
     for inside, outside in sockets.items():
         line += ["--bind", str(outside), inside]
     for name, value in {
@@ -218,17 +226,14 @@ def command_line(command: Sequence[str], limits: Limits, filter_fd: int | None, 
     return [*line, "--", *command]
 
 
-def packed(files: Mapping[str, bytes]) -> bytes:
-    """Puts files into one tar. Errors: ValueError for a name that leads out."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as archive:
-        for name, content in files.items():
-            if name.startswith("/") or ".." in Path(name).parts or not name:
-                raise ValueError(f"{name[:80]} is no name of a file in the sandbox.")
-            info = tarfile.TarInfo(name)
-            info.size, info.mode = len(content), 0o644
-            archive.addfile(info, io.BytesIO(content))
-    return out.getvalue()
+def checked(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Looks at the names of files that go in. Errors: ValueError for one that leads out, or too many."""
+    if len(files) > MOST_FILES:
+        raise ValueError(f"{len(files)} files are more than the {MOST_FILES} that go into a sandbox.")
+    for name in files:
+        if not name or name.startswith("/") or ".." in PurePosixPath(name).parts or "\0" in name:
+            raise ValueError(f"{name[:80]} is no name of a file in the sandbox.")
+    return files
 
 
 def memory_file(name: str, content: bytes) -> int:
@@ -275,19 +280,16 @@ async def run(
         filter_fd = memory_file("filter", filter_program) if filter_program else None
         if filter_fd is not None:
             mine.append(filter_fd)
-        line = list(command)
-        archive = -1
-        if files:
-            archive = memory_file("files", packed(files))
-            mine.append(archive)
-            # tar is unpacked by the first process inside, so that no folder of the host is needed.
-            line = ["/bin/sh", "-c", f'tar -xf - <&{archive} && exec "$@" {archive}<&-', "sh", *command]
+        inside: dict[str, int] = {}
+        for name, content in checked(files or {}).items():
+            inside[name] = memory_file("file", content)
+            mine.append(inside[name])
         if with_results:
             read_end, write_end = os.pipe()
             mine.append(write_end)
             environment["BENCH_RESULTS"] = str(write_end)
         process = await asyncio.create_subprocess_exec(
-            *command_line(line, limits, filter_fd, environment, sockets or {}),
+            *command_line(command, limits, inside, filter_fd, environment, sockets or {}),
             stdin=stdin_fd if stdin_fd is not None else subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             stdout=stdout_fd if stdout_fd is not None else subprocess.PIPE,
             stderr=subprocess.PIPE,
