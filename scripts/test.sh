@@ -43,11 +43,11 @@ run "SQLite" .venv/bin/python -m pytest $spread "$@"
 [ "$code" = 0 ] || failed=1
 
 if [ "${QUICK:-}" != 1 ] && [ "${BENCH_TEST_ONCE:-}" != 1 ]; then
-    # Forms, pure rules and pages are the same on both.
-    if [ $# -gt 0 ]; then again="$*"; else again="tests/access tests/catalog tests/health tests/panels tests/gateway tests/benchwarmers"; fi
+    # Formats, pure rules and pages are the same on both: --second-database leaves out what opens no database.
+    if [ $# -gt 0 ]; then again="$*"; else again="tests/access tests/catalog tests/health tests/panels tests/suite tests/gateway tests/benchwarmers"; fi
     # shellcheck disable=SC2086
     run "PostgreSQL and Redis" env ${given_database:+DATABASE_URL="$given_database"} ${given_redis:+REDIS_URL="$given_redis"} \
-        .venv/bin/python scripts/services.py .venv/bin/python -m pytest $spread -m "not browser" $again
+        .venv/bin/python scripts/services.py .venv/bin/python -m pytest $spread --second-database -m "not browser" $again
     if [ "$code" = 75 ]; then
         echo "   PostgreSQL is not installed: skipped." | tee -a "$closing"
     elif [ "$code" != 0 ]; then

@@ -16,6 +16,8 @@ from tests.http import Reply, Stream
 from tests.live import Bench
 from tests.wire.messages_grammar import calls_of, legal, text_of
 
+pytestmark = pytest.mark.formats
+
 HI: list[Any] = [{"role": "user", "content": "hi"}]
 LOOK: Any = {"name": "look", "description": "looks", "input_schema": {"type": "object", "properties": {"at": {"type": "string"}}}}
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}

@@ -9,6 +9,8 @@ import pytest
 
 from tests.live import Bench
 
+pytestmark = pytest.mark.formats
+
 MESSAGES = '"messages": [{"role": "user", "content": "hi"}]'
 
 BODIES: dict[str, bytes] = {

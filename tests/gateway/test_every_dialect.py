@@ -9,6 +9,8 @@ from tests.gateway.shape import check_bench
 from tests.gateway.speakers import EVERY, PIXEL, Speaker
 from tests.live import Bench
 
+pytestmark = pytest.mark.formats
+
 SPEAKERS = pytest.mark.parametrize("speaker", EVERY, ids=lambda s: s.name)
 MODES = pytest.mark.parametrize("mode", ["", ":merged", ":route"])
 

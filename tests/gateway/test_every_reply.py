@@ -13,6 +13,8 @@ from tests.gateway.speakers import ARRAY, CHAT, EVERY, GEMINI, GENERATE, MESSAGE
 from tests.http import Reply
 from tests.live import Bench
 
+pytestmark = pytest.mark.formats
+
 SPEAKERS = pytest.mark.parametrize("speaker", EVERY, ids=lambda s: s.name)
 
 

@@ -18,6 +18,8 @@ from tests.http import Stream
 from tests.live import CANARY_KEY, Bench
 from tests.wire import gemini_stream as grammar
 
+pytestmark = pytest.mark.formats
+
 PNG = bytes.fromhex("89504e470d0a1a0a")
 LOOK = types.Tool(
     function_declarations=[

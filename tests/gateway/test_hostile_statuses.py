@@ -11,6 +11,8 @@ from tests.fake import hang, reply, status
 from tests.http import exchange, finished
 from tests.live import Bench
 
+pytestmark = pytest.mark.formats
+
 SMALL = {"context_window": 50}
 LONG = "word " * 500
 

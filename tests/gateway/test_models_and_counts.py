@@ -11,6 +11,8 @@ from tests.fake import Answer, hang, reply, status
 from tests.http import Reply
 from tests.live import Bench
 
+pytestmark = pytest.mark.formats
+
 HI: list[Any] = [{"role": "user", "content": "hi"}]
 
 

@@ -16,6 +16,8 @@ from tests.gateway.shape import check_bench, headings
 from tests.http import Reply, Stream
 from tests.live import Bench
 
+pytestmark = pytest.mark.formats
+
 HI: list[Any] = [{"role": "user", "content": "hi"}]
 LOOK: dict[str, Any] = {
     "type": "function",

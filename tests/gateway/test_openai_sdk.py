@@ -11,6 +11,8 @@ from tests.fake import reply, status
 from tests.gateway.shape import check_bench
 from tests.live import Bench
 
+pytestmark = pytest.mark.formats
+
 
 @pytest.fixture
 def client(bench: Bench) -> Iterator[openai.OpenAI]:
