@@ -363,7 +363,8 @@ def test_the_browser_remembers_whom_and_how_one_asked(bench: Bench, live: Live, 
 def test_what_a_model_writes_runs_nothing_and_leads_nowhere_by_itself(bench: Bench, live: Live, signed_in: Any) -> None:
     hostile = (
         "<script>alert(1)</script><img src=https://elsewhere.example/i.png onerror=alert(2)> ![x](https://elsewhere.example/j.png)\n\n"
-        "[a](javascript:alert(3)) [b](https://elsewhere.example/) H<sub>2</sub>O <a href='https://elsewhere.example/' onclick=alert(4)>link</a> <form action=/app/><button>go</button></form>\n\n"
+        "[a](javascript:alert(3)) [b](https://elsewhere.example/) H<sub>2</sub>O "
+        "<a href='https://elsewhere.example/' onclick=alert(4)>link</a> <form action=/app/><button>go</button></form>\n\n"
         "<style>body{display:none}</style><iframe src=https://elsewhere.example/></iframe><svg onload=alert(5)>"
     )
     core = panel_of(bench, reply([hostile[i : i + 7] for i in range(0, len(hostile), 7)]))
