@@ -20,7 +20,7 @@ from access.ids import new_id
 from catalog import candidates
 from catalog.load import load_model
 from catalog.roster import Model
-from health import calls, errands, faults
+from health import calls, errands, faults, ledger
 from health.costs import usd_text
 from health.errands import Failed, Later, New, Task
 from health.estimates import ERRANDS, KINDS, estimate
@@ -195,7 +195,10 @@ def rests_on_a_limit(task: Task) -> bool:
 
 
 def rows_of(task: Task) -> list[Probe]:
-    """What an errand has asked so far, newest first: after an interruption or a wait there may be something."""
+    """What an errand has asked so far, newest first: after an interruption or a wait there may be something. Errors: DatabaseAway."""
+    if task.interruptions:
+        # What was answered while the database was away waits in an outbox, and must not be paid again.
+        ledger.catch_up(batch_of(task))
     ids = list(Attempt.objects.filter(request=batch_of(task), model=task.subject).values_list("pk", flat=True))
     return list(Probe.objects.filter(attempt__in=ids))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from catalog.load import load_model
 from catalog.models import Model
 from health import errands, probes
 from health.estimates import estimate
+from health.lines import COLUMNS
 from health.models import Attempt, Errand, Probe, Rest
+from health.outbox import Outbox
 from health.probes import ProbeError, probe_word
 from tests.fake import FakeProvider, reply, status
 from tests.health import probed
@@ -162,6 +165,25 @@ def test_what_was_asked_before_its_process_died_is_not_paid_again(fake: FakeProv
         errand = Errand.objects.get(kind="probe")
         assert (errand.state, errand.outcome["outcome"]) == ("done", "ok")
         assert len(fake.calls) == 1
+
+
+def test_what_was_answered_while_the_database_was_away_is_not_paid_again(fake: FakeProvider, folder: Path, settings: Any) -> None:
+    settings.OUTBOX_FOLDER = folder
+    probed.model(fake, "fast", reply("OK"))
+    probes.plan_word(probed.SLOT, datetime.now(UTC))
+    probed.work()
+    # As if its line had not got past the outbox, nor its evidence anywhere.
+    row = Attempt.objects.values(*COLUMNS).get()
+    box = Outbox(Path(settings.OUTBOX_FOLDER), "calls")
+    box.append({"attempts": [{**row, "started_at": row["started_at"].isoformat()}]})
+    box.close()
+    Attempt.objects.all().delete()
+    Probe.objects.all().delete()
+    Errand.objects.filter(kind="probe").update(state="running", finished_at=None, worker="dead", outcome={})
+    probed.work()
+    assert Errand.objects.get(kind="probe").outcome["outcome"] == "ok"
+    assert len(fake.calls) == 1
+    assert Attempt.objects.count() == 1
 
 
 def test_a_call_that_was_lost_is_asked_again_and_both_are_on_record(fake: FakeProvider) -> None:
