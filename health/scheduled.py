@@ -16,18 +16,22 @@ from health.schedule_runs import ERRAND
 NO_SUITE = "no benchmark is set up on this server, so there is nothing to run."
 
 Run = Callable[[datetime, datetime], Mapping[str, Any]]
-suite: dict[str, Run] = {}
+suite: dict[str, tuple[Run, Callable[[], bool]]] = {}
 
 
-def fill_suite(function: Run) -> None:
-    """Gives the schedule `suite` something to do: benchmarks call this when they are set up."""
-    suite["run"] = function
+def fill_suite(function: Run, is_set_up: Callable[[], bool]) -> None:
+    """Gives the schedule `suite` something to do, and tells whether there is something just now."""
+    suite["run"] = function, is_set_up
+
+
+def has_suite() -> bool:
+    return "run" in suite and suite["run"][1]()
 
 
 def run_suite(slot: datetime, now: datetime) -> Mapping[str, Any]:
-    if "run" not in suite:
+    if not has_suite():
         raise errands.Failed(NO_SUITE)
-    return suite["run"](slot, now)
+    return suite["run"][0](slot, now)
 
 
 def read_catalogs(slot: datetime, now: datetime) -> Mapping[str, Any]:
@@ -69,5 +73,5 @@ def register() -> None:
         "Asks every model the same fixed questions and tells when something else seems to answer.",
         cost=partial(estimate, "drift"),
     )
-    schedules.register("suite", run_suite, "0 1 * * 6", False, "Runs the benchmarks.", hindered=lambda: "" if "run" in suite else NO_SUITE)
+    schedules.register("suite", run_suite, "0 1 * * 6", False, "Runs the benchmarks.", hindered=lambda: "" if has_suite() else NO_SUITE)
     schedules.register("retention", retention.run, "10 6 * * *", False, "Deletes old rows of the ledger, probes and alerts in small batches; the sums stay.")

@@ -18,5 +18,5 @@ class SuiteConfig(AppConfig):
         ledger.register(recording.ENDS, recording.commit_ends)
         jobs.register("selfcheck", 7 * 86400, selfchecking.run)
         records.register_scores(scores.of)
-        schedule.fill_suite(passes.scheduled)
+        schedule.fill_suite(passes.scheduled, passes.is_set_up)
         onboarding_stages.fill_suite(passes.onboarded)

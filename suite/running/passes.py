@@ -30,6 +30,10 @@ def subsets() -> list[Subset]:
     return [row for row in rows if row.recipe.get("passes") is True]
 
 
+def is_set_up() -> bool:
+    return bool(subsets())
+
+
 def launch(alias: str, source: str, reference: str) -> list[Run]:
     """Launches what a pass runs on one model, once for each reference."""
     made = []

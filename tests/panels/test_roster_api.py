@@ -267,13 +267,13 @@ def test_a_wrong_model_is_400_naming_the_field(operator: Api, body: dict[str, An
 
 def test_models_take_the_same_queries_however_many(operator: Api, django_assert_num_queries: Any) -> None:
     make_model("m0", limits={"parallel": 1})
-    # The key; names; models and prices; learned limits, rests, meters; health; the half-life, the newest verdict, seats. Verdicts are summed once.
+    # The key; names; models and prices; learned limits, rests, meters; health; the half-life, the newest verdict, seats; runs. Verdicts are summed once.
     operator.get("models")
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         operator.get("models")
     for i in range(1, 9):
         make_model(f"m{i}", endpoint=make_endpoint(f"e{i}", limits={"parallel": 1}))
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         assert len(ok(operator.get("models"))["data"]) == 9
 
 
