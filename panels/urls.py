@@ -29,10 +29,11 @@ from panels.api.signins import SignIn, SignIns
 from panels.api.sources import Sources
 from panels.api.status import Status
 from panels.api.usage import Calls, Usage
-from panels.api.verdicts import Pending, Verdict
+from panels.api.verdicts import Pending, Verdict, Verdicts
 
 urlpatterns: list[URLPattern] = [
     path("verdict", Verdict.as_view()),
+    path("verdicts", Verdicts.as_view()),
     path("verdicts/pending", Pending.as_view()),
     path("ask", Ask.as_view()),
     path("estimate", Estimate.as_view()),

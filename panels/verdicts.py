@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -137,6 +137,16 @@ def judges_of_calls(calls: Sequence[str]) -> dict[str, list[str]]:
     for call, judge in Verdict.objects.filter(call__in=calls, current=True).order_by("id").values_list("call", "judge"):
         found[call].append(judge)
     return found
+
+
+def listed(filters: Mapping[str, str], limit: int = 50, page_token: str = "") -> Page[dict[str, Any]]:
+    """Lists what judges say now, newest first. Shape: `filters` by model, collection or judge; each verdict with its model and collection."""
+    rows = keyset(Verdict.objects.filter(current=True, **filters), ("at", "id"), limit, page_token, newest_first=True)
+    return rows.mapped(lambda row: {**to_fields(value(row)), "model": row.model, "collection": row.collection})
+
+
+def to_fields(verdict: VerdictValue) -> dict[str, Any]:
+    return {field.name: getattr(verdict, field.name) for field in fields(verdict)}
 
 
 def history_of_call(call: str) -> list[VerdictValue]:

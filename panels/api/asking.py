@@ -19,8 +19,8 @@ from access.door import extract_key
 from panels import lookup, stops
 from panels.api.wording import to_json
 from panels.asking import question
-from panels.detached import serve_on
 from panels.comparison import compare
+from panels.detached import serve_on
 from panels.estimate import estimate
 from panels.gateway import Gateway
 from panels.live import LiveSeats

@@ -16,6 +16,7 @@ PAGE = [
     OpenApiParameter("page_token", str, description="The next field of the page before."),
 ]
 EXPORT_FORMAT = OpenApiParameter("format", str, enum=("json", "md"), description="json without it.")
+VERDICT_FILTERS = [OpenApiParameter(name, str, description=f"Of one {name} alone.") for name in ("model", "collection", "judge")]
 TEXTS = OpenApiParameter("texts", str, enum=("1",), description="1: with prompts and answers; at most 50 a page.")
 
 
@@ -60,6 +61,11 @@ class VerdictKept(s.Serializer[Any]):
     false = s.ListField(child=s.CharField())
     at = s.DateTimeField()
     replaces = s.IntegerField(allow_null=True, help_text="The same judge's verdict before.")
+
+
+class VerdictListed(VerdictKept):
+    model = s.CharField()
+    collection = s.CharField(help_text="Empty for a direct call.")
 
 
 class PendingSeat(s.Serializer[Any]):

@@ -25,6 +25,17 @@ class Verdict(View):
         return answer(kept)
 
 
+class Verdicts(View):
+    scopes = {"GET": ("read",)}
+
+    @shapes.described(operation_id="list_verdicts", parameters=[*shapes.PAGE, *shapes.VERDICT_FILTERS], responses=shapes.page_of(shapes.VerdictListed))
+    def get(self, request: Request) -> Response:
+        """Lists what judges say now, newest first: of a model, in a collection, by a judge. What somebody said before is not among it."""
+        filters = {name: said for name in ("model", "collection", "judge") if (said := request.query_params.get(name)) and "\0" not in said}
+        limit, page_token = self.page_wanted()
+        return listed(verdicts.listed(filters, limit, page_token))
+
+
 class Pending(View):
     scopes = {"GET": ("judge",)}
 

@@ -16,7 +16,7 @@ from panels.pages.forms import number
 from panels.pages.frame import framed, page
 from panels.pages.models import rate_of, shown
 
-TABS = {"": "Overview", "history": "Over time", "evidence": "What happened", "calls": "Calls"}
+TABS = {"": "Overview", "history": "Over time", "evidence": "What happened", "verdicts": "Verdicts", "calls": "Calls"}
 SPANS = (30, 90, 365)
 # What a fact's form field takes: a whole number, a price, or yes, no and nothing set by hand.
 COUNTS = {"context_window": "Context window, tokens", "output_limit": "Longest answer, tokens"}
@@ -70,6 +70,9 @@ def draw(request: HttpRequest, alias: str, refused: Refused | None = None, typed
             context |= what_happened(request, alias)
         case "calls":
             context |= calls(request, alias)
+        case "verdicts":
+            said = door.read(request, "/bench/verdicts", model=alias, limit=50, page_token=request.GET.get("page_token"))
+            context |= {"verdicts": said["data"], "next": said["next"]}
         case _:
             context |= overview(found, context["edit"], typed)
     return framed(request, "pages/model.html", context, status=200 if refused is None else 400)

@@ -36,6 +36,6 @@ def test_an_odd_name_in_an_address_is_nobodys(admin: Any, odd: str) -> None:
         for method, body in (("get", None), ("delete", None), ("patch", {}), ("post", {})):
             more = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
             answer = getattr(admin, method)(filled(route, odd), headers={"host": "localhost"}, **more)
-            if answer.status_code >= 500:
+            if answer.status_code >= 500 and answer.status_code != 501:  # what the gateway's own entry answers before Django is asked
                 broken.append((method, route, answer.status_code))
     assert broken == []

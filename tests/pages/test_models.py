@@ -311,3 +311,23 @@ def test_the_scarcest_limit_stands_first(limits, left, first):
     found = allowances.left_of({"limits": limits, "limits_left": {"model": left, "endpoint": {"parallel": 7}}})
     assert (found[0].title, found[0].left, found[0].limit, found[0].is_low) == first
     assert found[-1].scope == "endpoint"
+
+
+def test_what_judges_say_stands_on_the_models_page(as_role, hostile_bench):
+    from panels.models import Verdict
+
+    verdict = Verdict.objects.filter(current=True).first()
+    Verdict.objects.filter(pk=verdict.pk).update(note="<b>bold</b> & right", real=["it races"], false=["<script>alert(1)</script>"])
+    page = as_role("viewer").get(reverse("pages:model", args=[verdict.model]), {"tab": "verdicts"}).content.decode()
+    assert "&lt;b&gt;bold&lt;/b&gt; &amp; right" in page
+    assert "it races" in page
+    assert "<script>alert(1)" not in page
+
+
+def test_nobody_judged_says_what_waits(as_role, small_bench):
+    from catalog.models import Model
+    from panels.models import Verdict
+
+    Verdict.objects.all().delete()
+    page = as_role("judge").get(reverse("pages:model", args=[Model.objects.first().alias]), {"tab": "verdicts"}).content.decode()
+    assert "Nobody has judged" in page

@@ -265,3 +265,24 @@ def test_nobody_in_particular_is_401(keyless: Api, outside_loopback: None) -> No
     response = keyless.post("verdict", {"call": "x", "useful": True})
     problem(response, 401, code="missing_key")
     assert response["WWW-Authenticate"] == "Bearer"
+
+
+# ------------------------------------------------------------------ listing
+
+
+def test_what_judges_say_now_is_listed_newest_first_by_model_collection_and_judge(operator: Api, keyless: Api) -> None:
+    one, other = make_panel().seats.get(), make_panel().seats.get()
+    ok(keyless.post("verdict", {"call": one.call, "useful": False}))
+    ok(keyless.post("verdict", {"call": one.call, "useful": True, "note": "on second thoughts"}))
+    ok(keyless.post("verdict", {"call": other.call, "real": ["it races"]}))
+    found = ok(operator.get("verdicts"))["data"]
+    assert [v["call"] for v in found] == [other.call, one.call]
+    assert (found[1]["useful"], found[1]["note"], found[1]["model"]) == (True, "on second thoughts", one.model)
+    assert ok(operator.get("verdicts?judge=nobody"))["data"] == []
+    assert len(ok(operator.get(f"verdicts?model={one.model}&collection={one.panel.collection}&judge=local"))["data"]) >= 1
+    first = ok(operator.get("verdicts?limit=1"))
+    assert [v["call"] for v in ok(operator.get(f"verdicts?limit=1&page_token={first['next']}"))["data"]] == [one.call]
+
+
+def test_who_may_only_ask_does_not_read_what_others_judge(keyless: Api) -> None:
+    assert keyless.get("verdicts").status_code in (401, 403)
