@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panels.api import ask_shapes, shapes
+from panels.api import ask_shapes, panel_shapes, shapes
 from panels.api.view import View
 from wire.errors import CallerError
 
@@ -46,7 +46,7 @@ class CancelPanel(Elsewhere):
 
 
 class Compare(Elsewhere):
-    @shapes.described(operation_id="compare_panel", request=ask_shapes.CompareAsked, responses=shapes.Comparison)
+    @shapes.described(operation_id="compare_panel", request=ask_shapes.CompareAsked, responses=panel_shapes.Comparison)
     def post(self, request: Request, panel_id: str) -> Response:
         """Has a merger list what the answers of a panel claim, each claim with quotes that stand in them. It costs what the call costs."""
         return self.refuse()

@@ -6,7 +6,8 @@ from typing import Any
 
 from rest_framework import serializers as s
 
-from panels.api.shapes import SeatError, usd
+from panels.api.panel_shapes import SeatError
+from panels.api.shapes import usd
 
 
 class Seating(s.Serializer[Any]):

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panels import wheel
-from panels.api import shapes
+from panels.api import server_shapes, shapes
 from panels.api.view import View, answer
 from wire.errors import CallerError
 
@@ -41,7 +41,7 @@ class Open(View):
 
 
 class Client(Open):
-    @shapes.described(operation_id="get_client", responses=shapes.ClientOffered, auth=[{}])
+    @shapes.described(operation_id="get_client", responses=server_shapes.ClientOffered, auth=[{}])
     def get(self, request: Request) -> Response:
         """Tells which client this server offers, where it is, and how it is installed."""
         it = found()

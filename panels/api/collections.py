@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panels import collections, editing, figures, recent, standing
-from panels.api import shapes
+from panels.api import collection_shapes, shapes
 from panels.api.view import View, answer, listed, not_found
 from panels.api.wording import to_json
 from panels.figures import Found
@@ -39,7 +39,7 @@ class CollectionPaths(View):
 class Collections(CollectionPaths):
     scopes = {"GET": ("read", "ask")}
 
-    @shapes.described(operation_id="list_collections", parameters=shapes.PAGE, responses=shapes.page_of(shapes.Collection))
+    @shapes.described(operation_id="list_collections", parameters=shapes.PAGE, responses=shapes.page_of(collection_shapes.Collection))
     def get(self, request: Request) -> Response:
         """Lists collections by name. Who may ask and not read sees those that may be asked."""
         may_see = None if self.caller.may("read") else self.caller.may_ask_collection
@@ -47,7 +47,7 @@ class Collections(CollectionPaths):
         found, lately = figures.of_collections(now), recent.of_collections([one.name for one in page.data], now)
         return listed(page.mapped(lambda one: with_record(one, found, lately)))
 
-    @shapes.described(operation_id="add_collection", request=shapes.CollectionAsked, responses={201: shapes.Collection})
+    @shapes.described(operation_id="add_collection", request=collection_shapes.CollectionAsked, responses={201: collection_shapes.Collection})
     def post(self, request: Request) -> Response:
         """Adds a collection."""
         return answer(with_own_record(editing.make(self.body(editing.FIELDS), self.actor)), status=201)
@@ -56,7 +56,7 @@ class Collections(CollectionPaths):
 class Collection(CollectionPaths):
     scopes = {"GET": ("read", "ask")}
 
-    @shapes.described(operation_id="get_collection", responses=shapes.CollectionWithRecord)
+    @shapes.described(operation_id="get_collection", responses=collection_shapes.CollectionWithRecord)
     def get(self, request: Request, name: str) -> Response:
         """Shows a collection, what verdicts in it say of each model, what that suggests, and how alike its members err."""
         if not self.caller.may("read") and not self.caller.may_ask_collection(name):
@@ -66,7 +66,7 @@ class Collection(CollectionPaths):
         said = {field.name: getattr(stands, field.name) for field in fields(stands)}
         return answer({**with_own_record(collection), "records": said.pop("record"), **said})
 
-    @shapes.described(operation_id="change_collection", request=shapes.CollectionAsked, responses=shapes.Collection)
+    @shapes.described(operation_id="change_collection", request=collection_shapes.CollectionAsked, responses=collection_shapes.Collection)
     def patch(self, request: Request, name: str) -> Response:
         """Changes what is given; a list of members or mergers is replaced whole."""
         return answer(with_own_record(editing.change(name, self.body(editing.FIELDS), self.actor)))

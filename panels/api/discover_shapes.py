@@ -8,7 +8,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers as s
 
 from catalog.discover import CAPABILITIES, SORTS
-from panels.api.shapes import PAGE, Fact
+from panels.api.roster_shapes import Fact
+from panels.api.shapes import PAGE
 
 
 def flag(name: str, tells: str) -> OpenApiParameter:

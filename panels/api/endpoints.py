@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from access.auth import NotAllowed
 from catalog import editing, listing
 from catalog.endpoint_keys import KeyAtStake
-from panels.api import shapes
+from panels.api import roster_shapes, shapes
 from panels.api.view import View, answer, listed, not_found, text_of
 from panels.editing import read
 from panels.roster_shape import ENDPOINT
@@ -44,12 +44,12 @@ class EndpointPaths(View):
 class Endpoints(EndpointPaths):
     scopes = {"GET": ("read",)}
 
-    @shapes.described(operation_id="list_endpoints", parameters=shapes.PAGE, responses=shapes.page_of(shapes.Endpoint))
+    @shapes.described(operation_id="list_endpoints", parameters=shapes.PAGE, responses=shapes.page_of(roster_shapes.Endpoint))
     def get(self, request: Request) -> Response:
         """Lists endpoints by name. Of a key it says only where it comes from."""
         return listed(listing.endpoints(*self.page_wanted()))
 
-    @shapes.described(operation_id="add_endpoint", request=shapes.EndpointAsked, responses={201: shapes.Endpoint})
+    @shapes.described(operation_id="add_endpoint", request=roster_shapes.EndpointAsked, responses={201: roster_shapes.Endpoint})
     def post(self, request: Request) -> Response:
         """Adds an endpoint; its key, if it is sent, is stored encrypted."""
         body = self.body(FIELDS)
@@ -61,12 +61,12 @@ class Endpoints(EndpointPaths):
 class Endpoint(EndpointPaths):
     scopes = {"GET": ("read",)}
 
-    @shapes.described(operation_id="get_endpoint", responses=shapes.Endpoint)
+    @shapes.described(operation_id="get_endpoint", responses=roster_shapes.Endpoint)
     def get(self, request: Request, name: str) -> Response:
         """Shows an endpoint."""
         return answer(self.found(name))
 
-    @shapes.described(operation_id="change_endpoint", request=shapes.EndpointAsked, responses=shapes.Endpoint)
+    @shapes.described(operation_id="change_endpoint", request=roster_shapes.EndpointAsked, responses=roster_shapes.Endpoint)
     def patch(self, request: Request, name: str) -> Response:
         """Changes what is given. A key replaces the stored one; an empty one, or null, forgets it."""
         body = self.body(FIELDS)

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from access import keylist
 from access.fields import CHECKS
 from access.keys import mint
-from panels.api import shapes
+from panels.api import key_shapes, shapes
 from panels.api.view import View, answer, listed, not_found
 from panels.api.wording import to_json
 from wire.errors import CallerError
@@ -19,12 +19,12 @@ FIELDS = tuple(CHECKS)
 class Keys(View):
     scopes = {"GET": ("read",), "POST": ("admin",)}
 
-    @shapes.described(operation_id="list_keys", parameters=shapes.PAGE, responses=shapes.page_of(shapes.Key))
+    @shapes.described(operation_id="list_keys", parameters=shapes.PAGE, responses=shapes.page_of(key_shapes.Key))
     def get(self, request: Request) -> Response:
         """Lists keys, newest first, revoked ones too; never a secret."""
         return listed(keylist.page(*self.page_wanted()))
 
-    @shapes.described(operation_id="make_key", request=shapes.KeyAsked, responses={201: shapes.KeyMade})
+    @shapes.described(operation_id="make_key", request=key_shapes.KeyAsked, responses={201: key_shapes.KeyMade})
     def post(self, request: Request) -> Response:
         """Makes a key. The reply holds its secret, which nobody can show again."""
         body = self.body(FIELDS)
@@ -37,12 +37,12 @@ class Keys(View):
 class Key(View):
     scopes = {"GET": ("read",), "PATCH": ("admin",), "DELETE": ("admin",)}
 
-    @shapes.described(operation_id="get_key", responses=shapes.Key)
+    @shapes.described(operation_id="get_key", responses=key_shapes.Key)
     def get(self, request: Request, name: str) -> Response:
         """Shows a key that is not revoked."""
         return answer(keylist.find(name))
 
-    @shapes.described(operation_id="change_key", request=shapes.KeyAsked, responses=shapes.Key)
+    @shapes.described(operation_id="change_key", request=key_shapes.KeyAsked, responses=key_shapes.Key)
     def patch(self, request: Request, name: str) -> Response:
         """Changes what a key may do, from the next request on."""
         return answer(keylist.change(name, self.body(FIELDS), self.actor))

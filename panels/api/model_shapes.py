@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers as s
 
-from panels.api import shapes
+from panels.api import collection_shapes, roster_shapes
 from panels.api.health_shapes import Health, Speed
 from panels.api.model_lists import CAPABILITIES, SORTS, STATUSES
 from panels.api.shapes import usd
@@ -23,7 +23,7 @@ LIST = [
 ]
 
 
-class Figures(shapes.Found):
+class Figures(collection_shapes.Found):
     seats = s.IntegerField(help_text="How often it was seated, in all collections.")
     last_seated = s.DateTimeField(allow_null=True)
     score = s.FloatField(allow_null=True, help_text="The suite's, from 0 to 1.")
@@ -34,7 +34,7 @@ class Price(s.Serializer[Any]):
     output_usd_per_mtok = usd()
 
 
-class Model(shapes.Model):
+class Model(roster_shapes.Model):
     """The roster's with how it is and what verdicts say."""
 
     price = Price(help_text="Today's, US dollars per million tokens.")
@@ -58,7 +58,7 @@ class DatedPrice(Price):
 
 class ModelWithRecord(Model):
     prices = DatedPrice(many=True, help_text="By date, newest first, over all sources.")
-    records = shapes.Record(many=True, help_text="By collection.")
+    records = collection_shapes.Record(many=True, help_text="By collection.")
 
 
 class Day(s.Serializer[Any]):

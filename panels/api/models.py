@@ -17,7 +17,7 @@ from health.condition import Condition
 from health.holds import holding
 from health.resting import Resting
 from panels import figures, records
-from panels.api import health_shapes, model_lists, model_shapes, model_story, shapes
+from panels.api import health_shapes, model_lists, model_shapes, model_story, roster_shapes, shapes
 from panels.api.probes import accept_baseline, health_json, probe_model
 from panels.api.view import View, answer, not_found, text_of
 from panels.api.wording import to_json
@@ -90,7 +90,7 @@ class Models(ModelPaths):
         page = model_lists.page(asked, known, resting, *self.page_wanted())
         return Response({"data": with_health(page.data, known, resting, now), "next": page.next, "total": page.total})
 
-    @shapes.described(operation_id="add_model", request=shapes.ModelAsked, responses={201: model_shapes.Model})
+    @shapes.described(operation_id="add_model", request=roster_shapes.ModelAsked, responses={201: model_shapes.Model})
     def post(self, request: Request) -> Response:
         """Adds a model. Prices among its facts hold from today on."""
         body = self.body(FIELDS)
@@ -129,7 +129,7 @@ class Model(ModelPaths):
             return model_story.history(one, self.request.query_params.get("days", ""), now)
         return model_story.evidence(model, *self.page_wanted(), now)
 
-    @shapes.described(operation_id="change_model", request=shapes.ModelAsked, responses=model_shapes.Model)
+    @shapes.described(operation_id="change_model", request=roster_shapes.ModelAsked, responses=model_shapes.Model)
     def patch(self, request: Request, alias: str) -> Response:
         """Changes what is given. Facts are merged, a null takes one back that was set by hand; limits and quirks are replaced whole."""
         editing.change_model(alias, read("models", self.body(FIELDS), making=False), self.actor)
@@ -145,7 +145,7 @@ class Model(ModelPaths):
         operation_id="move_model",
         request=health_shapes.ProbeAsked,
         responses={200: model_shapes.Model, 202: health_shapes.ProbeQueued},
-        parameters=[shapes.ALIAS_AND_VERB],
+        parameters=[roster_shapes.ALIAS_AND_VERB],
     )
     def post(self, request: Request, alias: str) -> Response:
         """Does what follows the alias: `/retire` and `/restore` take a reason, `/probe` a kind (202), `/baseline` takes what answers now as the usual."""

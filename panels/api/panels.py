@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from access.auth import NotAllowed
 from panels import exporting, history, lookup, openings
-from panels.api import shapes
+from panels.api import panel_shapes, shapes
 from panels.api.panel_lists import PARAMETERS, filters_of
 from panels.api.view import View, answer, listed, not_found
 from panels.api.wording import to_json
@@ -22,7 +22,7 @@ from wire.errors import CallerError
 class Panels(View):
     scopes = {"GET": ("read", "ask")}
 
-    @shapes.described(operation_id="list_panels", parameters=[*shapes.PAGE, *PARAMETERS], responses=shapes.page_of(shapes.PanelListed))
+    @shapes.described(operation_id="list_panels", parameters=[*shapes.PAGE, *PARAMETERS], responses=shapes.page_of(panel_shapes.PanelListed))
     def get(self, request: Request) -> Response:
         """Lists panels, newest first, with how their prompts begin and no answers. Whoever may not read sees what they asked themselves."""
         filters = filters_of(request)
@@ -53,7 +53,7 @@ class PanelView(View):
 class Panel(PanelView):
     scopes = {"GET": ("operate", "ask"), "DELETE": ("operate", "ask")}
 
-    @shapes.described(operation_id="get_panel", responses=shapes.PanelWhole)
+    @shapes.described(operation_id="get_panel", responses=panel_shapes.PanelWhole)
     def get(self, request: Request, panel_id: str) -> Response:
         """Shows a panel with its seats, their answers and verdicts. A direct or routed call is a panel of one seat."""
         return answer(self.found(panel_id))
@@ -69,7 +69,7 @@ class Panel(PanelView):
 class PanelExport(PanelView):
     scopes = {"GET": ("operate", "ask")}
 
-    @shapes.described(operation_id="export_panel", parameters=[shapes.EXPORT_FORMAT], responses=shapes.PanelWhole)
+    @shapes.described(operation_id="export_panel", parameters=[shapes.EXPORT_FORMAT], responses=panel_shapes.PanelWhole)
     def get(self, request: Request, panel_id: str) -> Response | HttpResponse:
         """Gives a panel as a file: JSON, or Markdown in which no answer is markup."""
         form = request.query_params.get("format", "") or "json"

@@ -9,14 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from health import pulse, schedules
-from panels.api import shapes
+from panels.api import server_shapes, shapes
 from panels.api.view import View, answer
 
 
 class Status(View):
     scopes = {"GET": ("read",)}
 
-    @shapes.described(operation_id="get_status", responses=shapes.Status)
+    @shapes.described(operation_id="get_status", responses=server_shapes.Status)
     def get(self, request: Request) -> Response:
         """Tells the version, the address, the database and how queue and outbox stand."""
         return answer(

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from panels import verdicts, waiting
-from panels.api import shapes
+from panels.api import panel_shapes, shapes
 from panels.api.view import View, answer, listed
 from wire.errors import CallerError
 
@@ -15,7 +15,7 @@ from wire.errors import CallerError
 class Verdict(View):
     scopes = {"POST": ("judge",)}
 
-    @shapes.described(operation_id="send_verdict", request=shapes.VerdictAsked, responses=shapes.VerdictKept)
+    @shapes.described(operation_id="send_verdict", request=panel_shapes.VerdictAsked, responses=panel_shapes.VerdictKept)
     def post(self, request: Request) -> Response:
         """Keeps what the caller found of one call; a second verdict by the same judge replaces the first."""
         body = self.body()
@@ -28,7 +28,7 @@ class Verdict(View):
 class Verdicts(View):
     scopes = {"GET": ("read",)}
 
-    @shapes.described(operation_id="list_verdicts", parameters=[*shapes.PAGE, *shapes.VERDICT_FILTERS], responses=shapes.page_of(shapes.VerdictListed))
+    @shapes.described(operation_id="list_verdicts", parameters=[*shapes.PAGE, *shapes.VERDICT_FILTERS], responses=shapes.page_of(panel_shapes.VerdictListed))
     def get(self, request: Request) -> Response:
         """Lists what judges say now, newest first: of a model, in a collection, by a judge. What somebody said before is not among it."""
         filters = {name: said for name in ("model", "collection", "judge") if (said := request.query_params.get(name)) and "\0" not in said}
@@ -39,7 +39,7 @@ class Verdicts(View):
 class Pending(View):
     scopes = {"GET": ("judge",)}
 
-    @shapes.described(operation_id="list_pending_verdicts", parameters=[*shapes.PAGE, shapes.TEXTS], responses=shapes.page_of(shapes.Pending))
+    @shapes.described(operation_id="list_pending_verdicts", parameters=[*shapes.PAGE, shapes.TEXTS], responses=shapes.page_of(panel_shapes.Pending))
     def get(self, request: Request) -> Response:
         """Lists panels with answers that nobody has judged, oldest first. Operators see everybody's, others what they asked themselves."""
         everybody = self.caller.kind == "user" and self.caller.may("operate")
