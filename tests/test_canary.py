@@ -10,9 +10,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.crawl import crawl, signed_in
 from tests.fake import garbage, hang, html, raw, reply, status
 from tests.live import CANARY_KEY, Bench
-from tests.crawl import crawl, signed_in
 
 STORED_KEY = "sk-stored-canary-77aa88bb99cc"
 PROMPT = "prompt-canary-salamander"

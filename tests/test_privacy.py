@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+from tests.crawl import crawl, signed_in
 from tests.fake import reply
 from tests.live import Bench
-from tests.crawl import crawl, signed_in
 
 OWN = {"127.0.0.1", "localhost", "::1", "0.0.0.0"}
 LISTS = [

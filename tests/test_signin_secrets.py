@@ -10,9 +10,9 @@ import pytest
 import requests
 
 from tests.catalog.signin_server import SignInServer, serving
+from tests.crawl import crawl, signed_in
 from tests.fake import FakeProvider, reply
 from tests.live import Live, eventually
-from tests.crawl import crawl, signed_in
 from tests.test_canary import files, holding
 
 

@@ -7,10 +7,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.crawl import signed_in
 from tests.factories import PRICES
 from tests.fake import FakeProvider, reply
 from tests.live import CHECKOUT, Bench, Live
-from tests.crawl import signed_in
 
 CALLERS = 50
 EACH = 4
