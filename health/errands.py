@@ -83,6 +83,8 @@ class Task:
     failures: int
     interruptions: int
     stop: threading.Event
+    # Whether it was another data folder's before, perhaps another host's: what that one wrote last may still be in its own outbox.
+    was_elsewhere: bool = False
 
     def is_cancelled(self) -> bool:
         return Errand.objects.filter(pk=self.id, state=Errand.State.CANCELLED).exists()
@@ -328,7 +330,7 @@ def orphans(endpoint: str) -> None:
         if tell := registered[row.kind].gave_up:
             tell(task_of(row, NEVER), why)
         running.filter(pk=row.pk).update(state=Errand.State.FAILED, finished_at=timezone.now(), error=why)
-    running.update(state=Errand.State.WAITING, worker="", interruptions=F("interruptions") + 1)
+    running.update(state=Errand.State.WAITING, interruptions=F("interruptions") + 1)
 
 
 def said(text: str) -> str:
@@ -342,8 +344,14 @@ def is_over() -> bool:
     return stop is not None and stop.is_set()
 
 
-def task_of(row: Errand, stop: threading.Event) -> Task:
-    return Task(row.pk, row.kind, row.subject, row.endpoint, row.batch, row.details, row.failures, row.interruptions, stop)
+def task_of(row: Errand, stop: threading.Event, claim: str = "") -> Task:
+    """Shape: `row` as it was before `claim` took it."""
+    was_elsewhere = bool(row.worker and claim) and folder_of(row.worker) != folder_of(claim)
+    return Task(row.pk, row.kind, row.subject, row.endpoint, row.batch, row.details, row.failures, row.interruptions, stop, was_elsewhere)
+
+
+def folder_of(claim: str) -> str:
+    return claim.partition(":")[0]
 
 
 def next_of(endpoint: str, claim: str) -> Errand | None:
@@ -361,10 +369,13 @@ def do(row: Errand, claim: str, stop: threading.Event) -> int:
     mine = Errand.objects.filter(pk=row.pk, state=Errand.State.RUNNING, worker=claim)
     try:
         doing.stop = stop
-        outcome = registered[row.kind].function(task_of(row, stop))
+        task = task_of(row, stop, claim)
+        outcome = registered[row.kind].function(task)
     except Later as later:
         soonest = timezone.now() + timedelta(seconds=0 if stop.is_set() else 1)
-        mine.update(state=Errand.State.WAITING, due_at=max(later.until, soonest), error=said(later.why))
+        # Whose it was before stays known: whoever waits for that one's books must not forget that it does.
+        worker = row.worker if task.was_elsewhere else claim
+        mine.update(state=Errand.State.WAITING, worker=worker, due_at=max(later.until, soonest), error=said(later.why))
         return 0
     except AWAY:
         # No fault of the errand's: it stays as it is, and is taken up again as after a death of its process.

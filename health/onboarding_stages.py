@@ -144,7 +144,7 @@ def count_cost(row: Onboarding, task: errands.Task) -> None:
 
 
 def calls_of(row: Onboarding, task: errands.Task) -> QuerySet[Attempt]:
-    return Attempt.objects.filter(model=row.alias, request=probes.batch_of(task), purpose=PURPOSE).order_by()
+    return probes.calls_of(task, row.alias).filter(purpose=PURPOSE).order_by()
 
 
 # ------------------------------------------------------------------ the stages
@@ -184,7 +184,7 @@ def check(row: Onboarding, task: errands.Task) -> Stage:
         return Stage("failed", f"{row.alias} was taken off the roster meanwhile.", {})
     if not answers(model):
         return Stage("skipped", "It does not answer in words, so it is not asked for one.", {})
-    known = probes.already(task, WORD)
+    known = probes.already(task, WORD, row.alias)
     if known is not None and known.fault not in ("", faults.MODEL, faults.KEY):
         known = None
     result = known or probes.probe_word(model, PURPOSE, row.batch.by, batch=probes.batch_of(task), stop=task.stop)
@@ -215,13 +215,12 @@ def speed(row: Onboarding, task: errands.Task) -> Stage:
         return Stage("failed", f"{row.alias} was taken off the roster meanwhile.", {})
     if not answers(model):
         return Stage("skipped", "It does not answer in words, so nothing was timed.", {})
-    kinds = [question.kind for question in QUESTIONS]
-    done = [probe.kind for probe in probes.rows_of(task) if probe.outcome == faults.OK and probe.kind in kinds]
+    done = probes.answered(task, QUESTIONS, row.alias)
     found = measure(model, PURPOSE, row.batch.by, batch=probes.batch_of(task), done=done, stop=task.stop)
     if found.problem:
         waits_for(row, task, found.problem)
         return Stage("unknown", found.problem.message or "No time was measured.", evidence(found.problem))
-    if task.stop.is_set() and len(done) + len(found.results) < len(kinds):
+    if task.stop.is_set() and len(done) + len(found.results) < len(QUESTIONS):
         raise errands.Later(timezone.now(), "Goes on in a moment.")
     rates = [f"{r.kind} {r.tokens_per_s:g} tokens/s" for r in found.results if r.tokens_per_s is not None]
     firsts = [f"first token after {r.ttft_ms / 1000:.2f} s" for r in found.results[:1] if r.ttft_ms is not None]

@@ -17,6 +17,7 @@ from catalog import providers
 from catalog.roster import Model
 from health import calls, faults, probe_forms
 from health.attempt import Attempt
+from health.models import Attempt as Row
 from health.models import ModelHealth, Probe
 from health.probe_forms import Form
 from health.resting import LIMIT
@@ -98,7 +99,8 @@ def put(
         request = probe_forms.request_of(
             form, dialect, model.served_name, question.text, question.words_tokens, model.output_limit, question.stream, question.temperature
         )
-        asked = calls.ask(quirked, request, purpose=purpose, judge=judge, timeout_s=timeout_s, batch=batch, minds_rests=minds_rests, stop=stop)
+        name = request_name(batch, question)
+        asked = calls.ask(quirked, request, purpose=purpose, judge=judge, timeout_s=timeout_s, batch=name, minds_rests=minds_rests, stop=stop)
         if asked.attempt is None:
             held = held_back(model, question, asked)
             return replace(held, cost_pusd=cost, calls=count - 1)
@@ -193,17 +195,54 @@ def tokens_per_s(attempt: Attempt) -> float | None:
     return round(tokens / seconds, 1) if tokens >= 4 and seconds > 0.001 else None
 
 
+def request_name(batch: str, question: Question) -> str:
+    """What a call's ledger row says of its errand and question, so that whoever goes on after a death knows which questions are paid for."""
+    return f"{batch}/{question.kind}{question.prompt and ':' + question.prompt}"[:80] if batch else ""
+
+
+def result_of_row(question: Question, row: Row, judged: faults.Judged) -> ProbeResult:
+    """A question's result as far as the ledger tells: who asked it has died."""
+    tokens, seconds = row.output_tokens - 1, (row.latency_ms - (row.ttft_ms or 0)) / 1000
+    is_timed = question.stream and row.ttft_ms is not None and tokens >= 4 and seconds > 0.001
+    return ProbeResult(
+        model=row.model,
+        kind=question.kind,
+        outcome=judged.outcome,
+        fault=judged.fault,
+        attempt=row.pk,
+        status=row.status,
+        http_status=row.http_status,
+        code=row.code,
+        message=row.error,
+        latency_ms=row.latency_ms,
+        ttft_ms=row.ttft_ms,
+        output_tokens=row.output_tokens,
+        tokens_per_s=round(tokens / seconds, 1) if is_timed else None,
+        cost_pusd=row.cost_pusd,
+        calls=1,
+    )
+
+
 def note(question: Question, result: ProbeResult, attempt: Attempt) -> None:
     """Keeps the evidence."""
+    keep(question, result, attempt.order.model.endpoint.name, attempt.started_at)
+
+
+def note_row(question: Question, row: Row) -> None:
+    """Keeps the evidence that who asked could not keep any more."""
+    keep(question, result_of_row(question, row, faults.judged(row.status, row.http_status, row.code, row.error)), row.endpoint, row.started_at)
+
+
+def keep(question: Question, result: ProbeResult, endpoint: str, at: datetime) -> None:
     Probe.objects.bulk_create(
         [
             Probe(
                 attempt=result.attempt,
                 model=result.model,
-                endpoint=attempt.order.model.endpoint.name,
+                endpoint=endpoint,
                 kind=question.kind,
                 prompt=question.prompt,
-                at=attempt.started_at,
+                at=at,
                 outcome=result.outcome,
                 fault=result.fault,
                 status=result.status,

@@ -8,12 +8,13 @@ ProbeError   a probe that cannot be asked for
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from access import audit
 from access.ids import new_id
@@ -24,8 +25,8 @@ from health import calls, errands, faults, ledger
 from health.costs import usd_text
 from health.errands import Failed, Later, New, Task
 from health.estimates import ERRANDS, KINDS, estimate
-from health.models import Attempt, Errand, Probe
-from health.probe_calls import WORD, ProbeResult, Question, put
+from health.models import Attempt, Errand, Permit, Probe
+from health.probe_calls import WORD, ProbeResult, Question, note_row, put, request_name, result_of_row
 from health.resting import LIMIT, load_rests
 from health.roll import answers_in_words, roll
 from health.speed import QUESTIONS, measure
@@ -34,6 +35,8 @@ PRIORITY = 60
 JUDGE_PRIORITY = 70
 # How long an errand of a run waits for a rest or a limit to pass before it is left out.
 PATIENCE = timedelta(hours=6)
+# How soon it is looked again whether another host has said what became of a call.
+ELSEWHERE_S = 5
 JUDGE = "schedule"
 
 
@@ -152,7 +155,7 @@ def do_word(task: Task) -> Mapping[str, Any]:
 
 def do_perf(task: Task) -> Mapping[str, Any]:
     """The errand `perf`. What was measured before its process died is not paid again. Errors: Later, Failed."""
-    done = [p.kind for p in rows_of(task) if p.outcome == Probe.Outcome.OK]
+    done = answered(task, QUESTIONS)
     speed = measure(model_of(task), "probe", judge_of(task), done=done, **options(task))
     if speed.problem:
         return finish(task, speed.problem)
@@ -183,8 +186,13 @@ def options(task: Task) -> dict[str, Any]:
 
 
 def batch_of(task: Task) -> str:
-    """What the ledger's rows of one errand are found by."""
+    """What the ledger's rows of one errand are found by: each says this and its question, see `probe_calls.request_name`."""
     return f"errand-{task.id}"
+
+
+def calls_of(task: Task, alias: str = "") -> QuerySet[Attempt]:
+    """The ledger's rows of one errand, newest first. Shape: `alias` where the errand's subject is something else."""
+    return Attempt.objects.filter(model=alias or task.subject, request__startswith=f"{batch_of(task)}/").order_by("-started_at")
 
 
 def rests_on_a_limit(task: Task) -> bool:
@@ -194,41 +202,53 @@ def rests_on_a_limit(task: Task) -> bool:
     return model is not None and calls.rest_of(model, standing, now) is not None
 
 
-def rows_of(task: Task) -> list[Probe]:
-    """What an errand has asked so far, newest first: after an interruption or a wait there may be something. Errors: DatabaseAway."""
-    if task.interruptions:
-        # What was answered while the database was away waits in an outbox, and must not be paid again.
-        ledger.catch_up(batch_of(task))
-    ids = list(Attempt.objects.filter(request=batch_of(task), model=task.subject).values_list("pk", flat=True))
-    return list(Probe.objects.filter(attempt__in=ids))
+def catch_up(task: Task) -> None:
+    """Sees to it that what an interrupted errand was answered is in the ledger, so that it is not paid again. Errors: DatabaseAway, Later.
+
+    What was answered while the database was away waits in an outbox: this host's are looked at here; another host commits its own, and until then,
+    or until it runs out, the call's permit stands.
+    """
+    if not task.interruptions:
+        return
+    ledger.catch_up(batch_of(task))
+    if task.was_elsewhere and Permit.objects.filter(attempt__contains=f'"{batch_of(task)}/').exists():
+        raise Later(datetime.now(UTC) + timedelta(seconds=ELSEWHERE_S), "A call of it may still be under way on another host.")
 
 
-def already(task: Task, question: Question) -> ProbeResult | None:
-    """What an errand found out before its process died, so that it is not paid twice. A call that was lost is asked again; both are on record."""
+def rows_of(task: Task, alias: str = "") -> list[Probe]:
+    """What an errand has asked so far: after an interruption or a wait there may be something. Errors: DatabaseAway, Later."""
+    catch_up(task)
+    return list(Probe.objects.filter(attempt__in=list(calls_of(task, alias).values_list("pk", flat=True))))
+
+
+def answered(task: Task, questions: Sequence[Question], alias: str = "") -> list[str]:
+    """The kinds of question that have been answered, also those whose process died before it had kept the evidence. Errors: DatabaseAway, Later."""
+    noted = {probe.attempt: probe for probe in rows_of(task, alias)}
+    kinds = {probe.kind for probe in noted.values() if probe.outcome == faults.OK}
+    for question in questions:
+        name = request_name(batch_of(task), question)
+        rows = calls_of(task, alias).filter(request=name, status=Attempt.Status.OK).exclude(pk__in=noted)
+        for row in rows if question.kind not in kinds else ():
+            note_row(question, row)
+            kinds.add(question.kind)
+    return [question.kind for question in questions if question.kind in kinds]
+
+
+def already(task: Task, question: Question, alias: str = "") -> ProbeResult | None:
+    """What an errand found out before its process died, so that it is not paid twice. A call that was lost is asked again; both are on record.
+
+    Errors: DatabaseAway, Later.
+    """
     if not task.interruptions:
         return None
-    noted = {p.attempt: p for p in rows_of(task) if p.kind == question.kind}
-    for row in Attempt.objects.filter(request=batch_of(task), model=task.subject).order_by("-started_at"):
+    noted = {p.attempt: p for p in rows_of(task, alias)}
+    for row in calls_of(task, alias).filter(request=request_name(batch_of(task), question)):
         note = noted.get(row.pk)
         judged = faults.Judged(note.outcome, note.fault) if note else faults.judged(row.status, row.http_status, row.code, row.error)
         # A refused form is tried on from; whether a cut answer had a word in it the ledger does not know.
         if judged.fault in (faults.LOST, faults.REQUEST) or (note is None and row.status == Attempt.Status.TRUNCATED):
             continue
-        return ProbeResult(
-            model=task.subject,
-            kind=question.kind,
-            outcome=judged.outcome,
-            fault=judged.fault,
-            attempt=row.pk,
-            status=row.status,
-            http_status=row.http_status,
-            code=row.code,
-            message=row.error,
-            latency_ms=row.latency_ms,
-            output_tokens=row.output_tokens,
-            cost_pusd=row.cost_pusd,
-            calls=1,
-        )
+        return result_of_row(question, row, judged)
     return None
 
 

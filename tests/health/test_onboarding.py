@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from django.db import connection
 from django.utils import timezone
 
 from catalog.models import Endpoint, Model
-from health import errands, onboarding, onboarding_stages
+from health import errands, ledger, onboarding, onboarding_stages
 from health.models import Attempt, Errand, Lane, Onboarding, Permit
 from health.sweep import sweep
 from tests.fake import FakeProvider, reply, status
@@ -61,10 +62,12 @@ def free_lanes() -> None:
     Lane.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
 
 
-@pytest.mark.parametrize("point", ["register", "check", "speed", "suite", "in check", "in speed", "after check", "after speed"])
-def test_a_process_killed_at_any_stage_pays_for_none_twice(victim: Callable[..., Victim], at: FakeProvider, point: str) -> None:
+@pytest.mark.parametrize(
+    "point", ["register", "check", "speed", "suite", "in check", "in speed", "after check", "after speed", "unnoted check", "unnoted speed"]
+)
+def test_a_process_killed_at_any_stage_pays_for_none_twice(victim: Callable[..., Victim], at: FakeProvider, tmp_path: Path, point: str) -> None:
     begin("a")
-    assert victim("onboard_and_die", point).process.wait(60) == -9
+    assert victim("onboard_and_die", point, str(tmp_path)).process.wait(60) == -9
     assert one().state == "running"
     free_lanes()
     errands.work(30)
@@ -78,6 +81,35 @@ def test_a_process_killed_at_any_stage_pays_for_none_twice(victim: Callable[...,
     sweep(timezone.now() + timedelta(hours=1))
     assert Counter(Attempt.objects.values_list("status", flat=True)) == ({"ok": 3, "lost": 1} if point.startswith("in ") else {"ok": 3})
     assert not Permit.objects.exists()
+
+
+def test_a_model_that_is_called_otherwise_here_is_not_paid_for_twice_either(victim: Callable[..., Victim], at: FakeProvider, tmp_path: Path) -> None:
+    Model.objects.create(alias="a", endpoint=Endpoint.objects.create(name="other", kind="openai", base_url=at.url), served_name="somebody else")
+    begin("a")
+    assert victim("onboard_and_die", "unnoted speed", str(tmp_path)).process.wait(60) == -9
+    errands.work(30)
+    row = one()
+    assert (row.state, row.alias == "a", len(at.calls_to("a"))) == ("done", False, 3)
+
+
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_another_hosts_call_is_waited_for_until_its_end_is_known(victim: Callable[..., Victim], at: FakeProvider, tmp_path: Path, is_settled: bool) -> None:
+    begin("a")
+    assert victim("onboard_and_die", "in speed", str(tmp_path / "another host")).process.wait(60) == -9
+    free_lanes()
+    errands.work(5)
+    assert (one().state, len(at.calls_to("a")), Errand.objects.get().state) == ("waiting", 2, "waiting")
+    if is_settled:  # the other host commits what stood in its outbox
+        permit = Permit.objects.get()
+        row = {**json.loads(permit.attempt), "status": "ok", "ttft_ms": 5, "latency_ms": 900, "output_tokens": 20}
+        ledger.commit([{"attempts": [row], "settle": [{"permit": permit.pk}]}])
+    else:
+        sweep(timezone.now() + timedelta(hours=1))
+    for _ in range(3):
+        Errand.objects.update(due_at=timezone.now())
+        errands.work(5)
+    assert (one().state, len(at.calls_to("a"))) == ("done", 3 if is_settled else 4)
+    assert sum(s == "ok" for s in Attempt.objects.values_list("status", flat=True)) == 3
 
 
 def test_a_slice_that_ends_between_two_calls_of_a_stage_leaves_the_other_for_the_next(at: FakeProvider) -> None:
@@ -209,9 +241,9 @@ def test_an_endpoint_that_went_ends_it_clearly(at: FakeProvider) -> None:
     assert "no endpoint here any more" in one().message
 
 
-def test_a_cancelled_one_whose_process_died_stays_cancelled(victim: Callable[..., Victim], at: FakeProvider) -> None:
+def test_a_cancelled_one_whose_process_died_stays_cancelled(victim: Callable[..., Victim], at: FakeProvider, tmp_path: Path) -> None:
     batch = begin("a", "b")
-    assert victim("onboard_and_die", "in check").process.wait(60) == -9
+    assert victim("onboard_and_die", "in check", str(tmp_path)).process.wait(60) == -9
     assert onboarding.cancel(batch, "ann") == 2
     free_lanes()
     errands.work(30)
@@ -221,9 +253,9 @@ def test_a_cancelled_one_whose_process_died_stays_cancelled(victim: Callable[...
     assert onboarding.shown(batch).state == "cancelled"
 
 
-def test_what_kills_its_process_each_time_ends_as_failed(victim: Callable[..., Victim], at: FakeProvider) -> None:
+def test_what_kills_its_process_each_time_ends_as_failed(victim: Callable[..., Victim], at: FakeProvider, tmp_path: Path) -> None:
     begin("a")
-    assert victim("onboard_and_die", "register").process.wait(60) == -9
+    assert victim("onboard_and_die", "register", str(tmp_path)).process.wait(60) == -9
     Errand.objects.update(interruptions=errands.MOST_INTERRUPTIONS)
     free_lanes()
     errands.work(30)

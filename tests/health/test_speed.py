@@ -9,7 +9,7 @@ import pytest
 
 from catalog.load import load_model
 from health import probes
-from health.models import Errand, Probe
+from health.models import Attempt, Errand, Probe
 from health.speed import keep_medians, measure, medians
 from tests.fake import FakeProvider, reply, status
 from tests.health import probed
@@ -85,7 +85,15 @@ def test_a_run_measures_each_model_once_and_an_interrupted_one_only_what_is_miss
     probes.plan_perf(probed.SLOT, datetime.now(UTC))
     probed.work()
     assert len(fake.calls) == 2
+    # The evidence was not kept any more: the ledger tells that the question is paid for, and how fast the answer was.
     Probe.objects.filter(kind="long").delete()
+    Errand.objects.filter(kind="perf").update(state="running", worker="dead")
+    probed.work()
+    assert len(fake.calls) == 2
+    assert Probe.objects.filter(kind="long", outcome="ok").count() == 1
+    # The call itself was lost.
+    Probe.objects.filter(kind="long").delete()
+    Attempt.objects.filter(request__endswith="/long").update(status="lost")
     Errand.objects.filter(kind="perf").update(state="running", worker="dead")
     probed.work()
     assert len(fake.calls) == 3

@@ -216,16 +216,22 @@ def work_errands_and_die(folder: str) -> None:
     saying(lambda task: die() or {}, folder)
 
 
-def onboard_and_die(point: str) -> None:
-    """Onboards until a point of one model's way: before a stage is done, in the middle of its call, or when it is over and not yet written down."""
-    from health import attempt, errands, onboarding, onboarding_stages
+def onboard_and_die(point: str, home: str) -> None:
+    """Onboards until a point of one model's way: before a stage is done, in the middle of its call, or when it is over and not yet written down.
 
-    settings.HOME = FOLDER.parent / "victim"
+    `home` is the data folder: the test's own, or that of another host.
+    """
+    from health import attempt, errands, onboarding, onboarding_stages, probe_calls
+
+    settings.HOME = Path(home)
     settings.HOME.mkdir(exist_ok=True)
     settings.OUTBOX_FOLDER = FOLDER
     errands.registered.clear()
     errands.register(onboarding.ERRAND, onboarding_stages.do, onboarding_stages.gave_up)
     where, _, stage = point.rpartition(" ")
+    if where == "unnoted":
+        probe_calls.note = lambda *arguments: die()  # type: ignore[assignment]
+        where = "after"
     really = onboarding_stages.STAGES[stage]
 
     def deadly(row: Any, task: Any) -> Any:
