@@ -14,7 +14,10 @@ from suite.grading import every
 from suite.grading.contract import RowError
 
 FIELDS = ("task_id", "input", "expected", "source", "kind", "cluster")
-SOURCE_FIELDS = ("benchmark", "subset", "task_id", "repo", "cluster", "license", "licence", "date", "url", "commit", "note")
+SOURCE_FIELDS = (
+    "benchmark", "subset", "task_id", "repo", "cluster", "license", "licence", "date", "url", "commit", "note",
+    "path", "origin", "pair", "operator", "span", "seed", "verified",  # of review tasks: where they came from, their other half, how they were made and proved
+)  # fmt: skip
 MOST_ROWS = 1000
 MOST_BYTES = 64 * 1024 * 1024
 LONGEST_ROW = 4 * 1024 * 1024

@@ -79,3 +79,9 @@ def text_at(value: Any, name: str, pointer: str) -> str:
     if not isinstance(found, str) or not found.strip():
         raise RowError(f"{pointer}/{name}", "must be a text that is not empty.")
     return found
+
+
+def canary_of(value: Any) -> str:
+    """Gives the line that marks a row as benchmark data, for who cleans training data by it; "" where the row has none."""
+    found = value.get("canary") if isinstance(value, Mapping) else None
+    return f"[{found}]\n\n" if isinstance(found, str) and found else ""

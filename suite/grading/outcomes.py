@@ -53,8 +53,9 @@ def scored(score: Any, answer: str = "", explanation: str = "", threshold: float
     return Grade(Outcome.PASSED if score >= threshold else Outcome.FAILED, float(score), answer, "", explanation, metadata)
 
 
-def right(is_right: bool, answer: str = "", explanation: str = "", **metadata: Any) -> Grade:
-    return Grade(Outcome.PASSED if is_right else Outcome.FAILED, float(is_right), answer, "", explanation, metadata)
+def right(is_right: bool, answer: str = "", explanation: str = "", *, reason: str = "", **metadata: Any) -> Grade:
+    """Grades by right or wrong. Shape: `reason` is a stable word for in which way it is wrong, where a kind tells that."""
+    return Grade(Outcome.PASSED if is_right else Outcome.FAILED, float(is_right), answer, "" if is_right else reason, explanation, metadata)
 
 
 def unparsed(explanation: str, answer: str = "") -> Grade:

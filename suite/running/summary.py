@@ -11,6 +11,7 @@ from panels.api.wording import to_json
 from suite.api.shapes import usd
 from suite.grading.outcomes import SCORED, Outcome
 from suite.models import Run, Sample, Task
+from suite.review import scores as review
 from suite.statistics import intervals
 from suite.statistics.intervals import Interval
 
@@ -55,6 +56,7 @@ def of(run: Run, scoring: int | None = None) -> dict[str, Any]:
         "cost_usd": to_json(usd(run.cost_pusd)),
         "cost_complete": not run.has_unpriced,
         "tokens": {"input": sums["input"] or 0, "output": sums["output"] or 0},
+        "review": review.of(run, number),
         "version": number,
         "warnings": warnings_of(outcomes, done),
     }

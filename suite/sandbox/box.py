@@ -167,7 +167,13 @@ def python_binds() -> tuple[str, ...]:
 
 
 def command_line(
-    command: Sequence[str], limits: Limits, files: Mapping[str, int], filter_fd: int | None, env: Mapping[str, str], sockets: Mapping[str, Path]
+    command: Sequence[str],
+    limits: Limits,
+    files: Mapping[str, int],
+    filter_fd: int | None,
+    env: Mapping[str, str],
+    sockets: Mapping[str, Path],
+    folders: Mapping[str, Path],
 ) -> list[str]:
     """Writes the whole command: limits of each process, namespaces, mounts, then what is to be run."""
     memory = limits.memory_mb * MB
@@ -211,6 +217,8 @@ def command_line(
         line += ["--perms", "0644", "--file", str(descriptor), f"{FOLDER}/{name}"]
     for inside, outside in sockets.items():
         line += ["--bind", str(outside), inside]
+    for inside, outside in folders.items():
+        line += ["--ro-bind", str(outside), inside]
     for name, value in {
         "PATH": "/opt/python/bin:/usr/bin:/bin",
         "HOME": "/tmp",  # noqa: S108
@@ -253,6 +261,7 @@ async def run(
     *,
     env: Mapping[str, str] | None = None,
     sockets: Mapping[str, Path] | None = None,
+    folders: Mapping[str, Path] | None = None,
     stdin: bytes | None = None,
     stdin_fd: int | None = None,
     stdout_fd: int | None = None,
@@ -261,7 +270,8 @@ async def run(
 ) -> Ended:
     """Runs one command and waits until nothing of it is left.
 
-    Shape: `files` stand in the working folder, writable; `sockets` are unix sockets of the host by the path that they have inside. With `with_results`
+    Shape: `files` stand in the working folder, writable; `sockets` are unix sockets of the host by the path that they have inside, `folders`
+    folders of the host that can be read there. With `with_results`
     a descriptor is handed in whose number stands in BENCH_RESULTS, and what is written to it comes back apart from the output.
     Errors: SandboxUnavailable.
     """
@@ -289,7 +299,7 @@ async def run(
             mine.append(write_end)
             environment["BENCH_RESULTS"] = str(write_end)
         process = await asyncio.create_subprocess_exec(
-            *command_line(command, limits, inside, filter_fd, environment, sockets or {}),
+            *command_line(command, limits, inside, filter_fd, environment, sockets or {}, folders or {}),
             stdin=stdin_fd if stdin_fd is not None else subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             stdout=stdout_fd if stdout_fd is not None else subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from suite.grading import answers
-from suite.grading.contract import Options, Output, Question, RowError, text_at
+from suite.grading.contract import Options, Output, Question, RowError, canary_of, text_at
 from suite.grading.outcomes import Grade, right, unparsed
 
 SAID = re.compile(
@@ -29,7 +29,7 @@ class Claim:
 
     def ask(self, row_input: Any) -> Question:
         text = (
-            f"Here is some code.\n\n```\n{row_input['code']}\n```\n\nSomebody says of it:\n\n{row_input['claim']}\n\n"
+            f"{canary_of(row_input)}Here is some code.\n\n```\n{row_input['code']}\n```\n\nSomebody says of it:\n\n{row_input['claim']}\n\n"
             "Is that true of this code? Think as long as you need, then end with a line of the form\nANSWER: TRUE or ANSWER: FALSE"
         )
         return Question([{"role": "user", "content": text}])

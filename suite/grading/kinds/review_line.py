@@ -1,4 +1,7 @@
-"""Code with one faulty line, or with none that is known: which is it? Guessing a range earns little, marking everything earns nothing."""
+"""Code with one faulty line, or with none that is known: which is it? Guessing a range earns little, marking everything earns nothing.
+
+A wrong answer says in which way it is wrong: a fault was `missed`, `wrong_line`, `false_alarm` where none is known, `too_many_lines`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from typing import Any
 
 from suite.grading import answers, strictjson
-from suite.grading.contract import Options, Output, Question, RowError, text_at
+from suite.grading.contract import Options, Output, Question, RowError, canary_of, text_at
 from suite.grading.outcomes import Grade, right, scored, unparsed
 
 NONE = re.compile(r"\b(?:none|no[\s-]*(?:bugs?|faults?|faulty\s+lines?|errors?|problems?|issues?)|nothing\s+(?:is\s+)?wrong)\b", re.IGNORECASE)
@@ -34,7 +37,7 @@ class ReviewLine:
         numbered = "\n".join(f"{i:>4}  {line}" for i, line in enumerate(row_input["code"].splitlines(), 1))
         issue = f"\n\nA user reports:\n\n{row_input['issue']}" if row_input.get("issue") else ""
         text = (
-            f"Review this code. It may hold one faulty line, or none.{issue}\n\n{numbered}\n\n"
+            f"{canary_of(row_input)}Review this code. It may hold one faulty line, or none.{issue}\n\n{numbered}\n\n"
             "Which line is at fault? Think as long as you need, then end with a line of the form\nANSWER: <line number>\n"
             "or, if you find no fault,\nANSWER: NONE"
         )
@@ -46,12 +49,14 @@ class ReviewLine:
             return unparsed("The answer names no line, and does not say that there is none.")
         gold = set(expected["lines"])
         if not gold or not found:
-            return right(not gold and not found, shown(found), named=len(found))
+            return right(not gold and not found, shown(found), reason="missed" if gold else "false_alarm", named=len(found))
         if len(found) > LONGEST:
-            return right(False, shown(found), f"More than {LONGEST} lines were named.", named=len(found))
+            return right(False, shown(found), f"More than {LONGEST} lines were named.", reason="too_many_lines", named=len(found))
         if len(found) == 1:
-            return right(found <= gold, shown(found), named=1)
-        return scored(1 / len(found) if gold <= found else 0.0, shown(found), named=len(found))
+            return right(found <= gold, shown(found), reason="wrong_line", named=1)
+        if gold <= found:
+            return scored(1 / len(found), shown(found), named=len(found))
+        return right(False, shown(found), reason="wrong_line", named=len(found))
 
     def oracle(self, row_input: Any, expected: Any) -> Output:
         return Output(f"ANSWER: {expected['lines'][0] if expected['lines'] else 'NONE'}")
