@@ -60,3 +60,10 @@ def visibility_of(row: Benchmark) -> str:
     """Derives a benchmark's visibility from its runs: the widest of them."""
     levels = set(Run.objects.filter(benchmark=row, deleted_at=None).values_list("visibility", flat=True).distinct())
     return next((level for level in ("public", "team") if level in levels), "private")
+
+
+def may_read_impl(caller: Caller, row: Impl) -> bool:
+    """An impl is for its owner, whoever sees its benchmark, and whoever may read a run that it scored."""
+    if owns(caller, row) or (row.benchmark is not None and may_read_benchmark(caller, row.benchmark)):
+        return True
+    return bool(readable_runs(caller).filter(impl=row).exists())

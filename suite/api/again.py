@@ -19,10 +19,10 @@ from suite.api.view import View, text
 from suite.authoring import graders, impls
 from suite.grading.outcomes import Outcome
 from suite.models import Impl, Run, Sample, Task
-from suite.running import engine, launching, rescoring, selection
-from suite.running.launching import find_run
+from suite.running import engine, launching, rescoring, selection, targets
 from suite.running.limits import read as read_limits
 from suite.running.subjects import Subject
+from suite.running.targets import find_run
 
 PHASES = ("find", "analyze", "atomize", "materialize")
 
@@ -46,7 +46,7 @@ class Fork(View):
             if chosen is not None
             else selection.choose(parent.subset_id, parent.version, parent.total if parent.scope != "full" else None)
         )
-        target = launching.Target("fork", parent.benchmark, parent.subset, parent.version, impl, str(body.get("impl") or ""), parent, picked)
+        target = targets.Target("fork", parent.benchmark, parent.subset, parent.version, impl, str(body.get("impl") or ""), parent, picked)
         made = launching.kept(
             self.caller,
             {"request": text(body, "description", most=20_000), "source": parent.source},
@@ -90,7 +90,7 @@ def grader_impl(view: View, run: Run, value: object) -> Impl:
     """Gives the impl of a built-in grader that a request brings along. The subset's own grader stays as it is."""
     subset = copy.copy(run.subset)
     subset.grader = graders.read(value)
-    return launching.builtin_impl(view.caller, subset)
+    return targets.builtin_impl(view.caller, subset)
 
 
 class Rescore(View):

@@ -16,7 +16,7 @@ from suite.api.problems import Conflict, Missing
 from suite.api.repeats import idempotent
 from suite.api.view import View, labels, text
 from suite.models import Benchmark, Run, Subset
-from suite.running.launching import find_benchmark
+from suite.running.targets import find_benchmark
 from suite.seeing import owns, readable_benchmarks
 
 FIELDS = ("name", "description", "category", "tags", "parents")

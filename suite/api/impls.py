@@ -16,23 +16,17 @@ from suite.api.subsets import find_subset
 from suite.api.view import View, flag, text
 from suite.authoring import impls
 from suite.models import Impl, Run
-from suite.running.launching import find_benchmark, find_run
-from suite.seeing import may_read_benchmark, owns, readable_runs
+from suite.running.targets import find_benchmark, find_run
+from suite.seeing import may_read_impl, owns, readable_runs
 
 
 def find_impl(view: View, asked: str, *, to_change: bool = False) -> Impl:
     """Finds an impl that the caller may read: their own, their benchmarks', or one that scored a run which they may read. Errors: Missing."""
     name = ids.read(asked, "imp")
     row = Impl.objects.select_related("benchmark").filter(pk=name, deleted_at=None).first() if name else None
-    if row is not None and (owns(view.caller, row) or (not to_change and may_read(view, row))):
+    if row is not None and (owns(view.caller, row) if to_change else may_read_impl(view.caller, row)):
         return row
     raise Missing("impl", asked)
-
-
-def may_read(view: View, row: Impl) -> bool:
-    if row.benchmark is not None and may_read_benchmark(view.caller, row.benchmark):
-        return True
-    return bool(readable_runs(view.caller).filter(impl=row).exists())
 
 
 class Impls(View):

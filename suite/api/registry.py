@@ -15,7 +15,7 @@ from suite.api.view import View
 from suite.models import Row, Run, SelfCheck, Task
 from suite.registry import comparing, leaderboards
 from suite.running import summary
-from suite.running.launching import find_benchmark, find_run
+from suite.running.targets import find_benchmark, find_run
 from suite.seeing import readable_runs
 
 MOST_POSITIONS = 1000

@@ -35,9 +35,11 @@ def idempotent(method: Callable[..., Response]) -> Callable[..., Response]:
     @wraps(method)
     def answered(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         key = request.headers.get("Idempotency-Key")
+        if key is None and view.takes_key_in_body and isinstance(request.data, dict):
+            key = request.data.get("idempotency_key")
         if key is None:
             return method(view, request, *args, **kwargs)
-        if not 1 <= len(key) <= LONGEST or not key.isprintable():
+        if not isinstance(key, str) or not 1 <= len(key) <= LONGEST or not key.isprintable():
             raise Problem(400, "invalid_idempotency_key", f"An Idempotency-Key has 1 to {LONGEST} printable characters.")
         scope = hashlib.sha256(f"{view.caller.team or view.caller.owner}\n{view.caller.key_id or ''}\n{request.method}\n{request.path}".encode()).hexdigest()
         fingerprint = digest(request.data)

@@ -20,7 +20,7 @@ from suite.api.repeats import idempotent
 from suite.api.view import View, text
 from suite.models import Artifact, Metadatum, Run, Sample, Task
 from suite.running import engine, launching, recording, summary
-from suite.running.launching import find_run
+from suite.running.targets import find_run
 from suite.seeing import owns, readable_runs
 
 FIELDS = (
@@ -87,6 +87,7 @@ class Runs(View):
         "derived_from",
         "metadata",
     )
+    takes_key_in_body = True
 
     @idempotent
     def post(self, request: Request) -> Response:

@@ -68,13 +68,17 @@ def subset(row: Subset, newest: Version | None = None) -> dict[str, Any]:
         "version_id": f"{row.pk}@{row.version}" if row.version else None,
         "digest": newest.digest if newest else None,
         "tasks": newest.rows if newest else 0,
-        "runnable": row.version > 0 and row.retired_at is None and (row.grader is not None or row.impls.filter(deleted_at=None).exists()),
+        "runnable": row.version > 0 and row.retired_at is None and is_graded(row),
         "retired_at": to_json(row.retired_at),
         "retired_because": row.retired_because or None,
         "replaced_by": row.replaced_by or None,
         "created_at": to_json(row.created_at),
         "updated_at": to_json(row.updated_at),
     }
+
+
+def is_graded(row: Subset) -> bool:
+    return row.grader is not None or "impl" in row.recipe or row.impls.filter(deleted_at=None).exists()
 
 
 def version(row: Version) -> dict[str, Any]:
@@ -146,6 +150,7 @@ def run(row: Run, expand: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "visibility": row.visibility,
         "review_resolution": row.review_resolution or None,
         "error": row.error or None,
+        "warnings": row.launch.get("warnings", []),
         "halt_reason": row.halt_reason or None,
         "halt_note": row.halt_note or None,
         "derived_from": row.parent_id,

@@ -18,7 +18,7 @@ from suite.api.problems import Problem
 from suite.api.runs import TERMINAL
 from suite.api.tasks import Events
 from suite.models import Event, Run
-from suite.running.launching import find_run
+from suite.running.targets import find_run
 
 POLL_S, HEARTBEAT_S, AT_ONCE = 0.5, 15.0, 200
 

@@ -19,7 +19,7 @@ from suite.api.repeats import idempotent
 from suite.api.view import View, flag, text
 from suite.authoring import graders, recipes, rows, subsets
 from suite.models import Run, Subset, Version
-from suite.running.launching import find_benchmark
+from suite.running.targets import find_benchmark
 from suite.seeing import may_read_benchmark, owns
 
 FIELDS = ("slug", "name", "description", "tasks", "rolling", "grader", "recipe")

@@ -14,7 +14,7 @@ from suite.api.problems import Missing, Unprocessable, wrong
 from suite.api.view import View
 from suite.models import Event, Row, Run, Sample, Task
 from suite.running import recording, summary
-from suite.running.launching import find_run
+from suite.running.targets import find_run
 
 SORTS = {"position": ("position",), "score": ("score", "position"), "duration_ms": ("duration_ms", "position")}
 

@@ -42,6 +42,7 @@ class View(BenchView):
     schema = None  # described apart from /bench: /v1 has a description of its own
     filters: tuple[str, ...] = ()
     expandable: tuple[str, ...] = ()
+    takes_key_in_body = False  # `idempotency_key` beside the header, where the contract has it as a field
 
     def body(self, fields: tuple[str, ...] | None = None) -> dict[str, Any]:
         """Gives the body's object. Errors: Unprocessable naming every field that is none."""

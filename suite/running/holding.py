@@ -107,7 +107,7 @@ def load(run_id: str) -> tuple[Plan, int]:
         seed=row.seed,
         language=row.impl.language,
         code=row.impl.code,
-        timeout_s=float(row.subset.recipe.get("run_timeout", 300)),
+        timeout_s=float(grader.get("run_timeout", row.subset.recipe.get("run_timeout", 300))),
     )
     return plan, row.interruptions
 

@@ -50,6 +50,17 @@ class Subject:
         )
 
 
+def kept_one(sut: Mapping[str, Any], snapshot: Snapshot) -> Subject:
+    """Finds a parent's subject once more, as it stands now. Errors: Unprocessable where it is there no longer, Conflict where it is retired."""
+    subject = Subject.kept(sut)
+    if subject.kind == "model":
+        found = resolve({"model": subject.name}, snapshot)
+        return replace(found, params=subject.params)
+    if subject.kind == "collection":
+        return replace(collection(subject.asked_as.removeprefix(PREFIX).partition(":")[0], subject.mode, snapshot), params=subject.params)
+    return subject
+
+
 def resolve(sut: Any, snapshot: Snapshot) -> Subject:
     """Finds a subject. Shape: "alias", "served@endpoint", "bench/<collection>[:mode]", or an object with those parts. Errors: Unprocessable, Conflict."""
     if isinstance(sut, str):
