@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path, register_converter
 
-from suite.api import again, benchmarks, impls, registry, runs, streaming, subsets, tasks
+from suite.api import again, benchmarks, impls, registry, runs, streaming, subsets, sweeps, tasks
 from suite.api.unknown import Unknown
 
 
@@ -42,6 +42,8 @@ urlpatterns: list[URLPattern] = [
     path("registry/subsets/<plain:subset>/leaderboard", registry.Leaderboard.as_view()),
     path("registry/subsets/<plain:subset>/runs", registry.SubsetRuns.as_view()),
     path("registry/self-checks", registry.SelfChecks.as_view()),
+    path("sweeps", sweeps.Sweeps.as_view()),
+    path("sweeps/<plain:sweep>", sweeps.OneSweep.as_view()),
     path("compare", registry.Compare.as_view()),
     path("benchmarks/<plain:benchmark>/coverage", registry.Coverage.as_view()),
     path("benchmarks", benchmarks.Benchmarks.as_view()),

@@ -25,12 +25,15 @@ def boards(caller: Caller, subset: Subset) -> list[dict[str, Any]]:
         groups.setdefault((run.version, run.impl_id, run.trials), {}).setdefault(run.subject, run)
     found = []
     for (version, impl, trials), by_subject in sorted(groups.items(), key=lambda item: (-item[0][0], item[0][1], item[0][2])):
-        rows = [row_of(run) for run in list(by_subject.values())[:MOST_ROWS]]
-        rows.sort(key=lambda row: (-(row["pass_rate"] if row["pass_rate"] is not None else -1), row["subject"]))
-        for i, row in enumerate(rows):
-            row["rank"] = rank_of(rows, i)
+        rows = ranked([row_of(run) for run in list(by_subject.values())[:MOST_ROWS]])
         found.append({"object": "leaderboard", "subset": subset.pk, "version": version, "impl": impl, "trials": trials, "rows": rows})
     return found
+
+
+def ranked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Puts rows in order of their rates, each with the range of ranks that it may have."""
+    found = sorted(rows, key=lambda row: (-(row["pass_rate"] if row["pass_rate"] is not None else -1), row["subject"]))
+    return [{**row, "rank": rank_of(found, i)} for i, row in enumerate(found)]
 
 
 def row_of(run: Run) -> dict[str, Any]:

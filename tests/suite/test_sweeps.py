@@ -1,0 +1,104 @@
+"""Many subjects through one thing, and subsets made of what they failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fake import reply
+from tests.live import Bench
+from tests.suite.driving import Driver, sums
+
+FOUR, THREE = reply("ANSWER: 4", usage=(20, 8)), reply("ANSWER: 3", usage=(20, 8))
+
+
+@pytest.fixture
+def driver(bench: Bench) -> Driver:
+    return Driver(bench)
+
+
+def swept(driver: Driver, body: dict[str, Any], **headers: str) -> dict[str, Any]:
+    """Launches a sweep and reads it once all of its runs are over."""
+    made = driver.api("POST", "sweeps", body, 201, **headers)
+    for entry in made["runs"]:
+        driver.ended(entry["run"])
+    found: dict[str, Any] = driver.api("GET", f"sweeps/{made['id']}")
+    return found
+
+
+def test_a_sweep_runs_each_subject_by_the_anchors_impl_and_ranks_them(bench: Bench, driver: Driver) -> None:
+    good, bad, fair = bench.model("good", FOUR), bench.model("bad", THREE), bench.model("fair", FOUR)
+    bench.load()
+    anchor = driver.ended(driver.launch(driver.subset(sums(20)), good, metadata={"family": "sums"})["id"])
+    found = swept(driver, {"anchor": anchor["id"], "models": [bad, fair, bad, "no-such-model"], "name": "all of them"})
+    assert (found["status"], found["counts"]) == ("ok", {"runs": 2, "over": 2, "refused": 1})
+    assert (found["refused"][0]["sut"], found["refused"][0]["code"]) == ("no-such-model", "sut_unknown")
+    (board,) = found["boards"]
+    assert board["impl"] == anchor["impl"]["id"]
+    assert [(row["subject"], row["rank"]) for row in board["rows"]] == [*sorted([(fair, [1, 2]), (good, [1, 2])]), (bad, [3, 3])]
+    assert found["baseline"] == anchor["id"]
+    verdicts = {pair["second"]: (pair["verdict"], pair["p_holm"]) for pair in found["pairs"]}
+    by_subject = {entry["subject"]: entry["run"] for entry in found["runs"]}
+    assert verdicts[by_subject[bad]][0] == "better"
+    assert verdicts[by_subject[bad]][1] < 0.001
+    assert verdicts[by_subject[fair]] == ("inconclusive", 1.0)
+    run = driver.api("GET", f"runs/{by_subject[bad]}")
+    assert (run["sweep"], run["derived_from"], run["metadata"]) == (found["id"], anchor["id"], {"family": "sums"})
+    assert {r["id"] for r in driver.api("GET", f"runs?filter[sweep]={found['id']}")["data"]} == set(by_subject.values())
+    assert [s["id"] for s in driver.api("GET", f"sweeps?filter[anchor]={anchor['id']}")["data"]] == [found["id"]]
+
+
+def test_a_pinned_sweep_under_one_key_is_one(bench: Bench, driver: Driver) -> None:
+    one, two = bench.model("one", FOUR), bench.model("two", FOUR)
+    bench.load()
+    subset = driver.subset(sums(2))
+    body = {"benchmark": subset["benchmark"], "subset": subset["id"], "suts": [one, {"model": two}], "trials": 2}
+    first, again = (driver.send("POST", "sweeps", body, Idempotency_Key=f"sweep-{one}") for _ in range(2))
+    assert (first.status, again.status, again.json["id"], again.headers["idempotent-replayed"]) == (201, 201, first.json["id"], "true")
+    in_body = driver.api("POST", "sweeps", {**body, "idempotency_key": f"body-{one}"}, 201)
+    assert driver.api("POST", "sweeps", {**body, "idempotency_key": f"body-{one}"}, 201)["id"] == in_body["id"] != first.json["id"]
+    for entry in first.json["runs"]:
+        assert driver.ended(entry["run"])["trials"] == 2
+
+
+REFUSED = [
+    ({"models": ["x"]}, "mode_missing"),
+    ({"anchor": "ANCHOR", "models": []}, "invalid_request"),
+    ({"anchor": "ANCHOR"}, "invalid_request"),
+    ({"anchor": "ANCHOR", "models": ["x"], "suts": ["x"]}, "mode_conflict"),
+    ({"anchor": "ANCHOR", "models": ["x"], "benchmark": "b"}, "mode_conflict"),
+    ({"anchor": "ANCHOR", "models": ["no-such", "nor-such"]}, "sweep_empty"),
+    ({"anchor": "ANCHOR", "models": ["x"], "speed": 1}, "unknown_field"),
+    ({"anchor": "ANCHOR", "models": ["MODEL"], "trials": 0}, "invalid_request"),
+    ({"anchor": "ANCHOR", "models": ["MODEL"], "compute": "moon"}, "backend_unknown"),
+    ({"anchor": "ANCHOR", "models": ["MODEL"], "only_failed": True}, "empty_scope"),
+]
+
+
+def test_a_sweep_that_cannot_be_meant_launches_nothing(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", FOUR)
+    bench.load()
+    anchor = driver.ended(driver.launch(driver.subset(sums(1)), model)["id"])["id"]
+    for body, code in REFUSED:
+        said = {name: anchor if value == "ANCHOR" else [model] if value == ["MODEL"] else value for name, value in body.items()}
+        answer = driver.send("POST", "sweeps", said)
+        assert (answer.status, answer.json["code"]) == (422, code), body
+    assert [r["id"] for r in driver.api("GET", f"runs?filter[derived_from]={anchor}")["data"]] == []
+    other = Driver(bench, bench.key(owner="somebody", scopes=["runs:read", "runs:write"]))
+    assert other.send("POST", "sweeps", {"anchor": anchor, "models": [model]}).status == 404
+    assert driver.send("GET", "sweeps/swp_00000000000000000000000000").json["code"] == "sweep_not_found"
+
+
+def test_a_sweep_is_its_owners_until_one_of_its_runs_is_shared(bench: Bench, driver: Driver) -> None:
+    one, two = bench.model("one", FOUR), bench.model("two", FOUR)
+    bench.load()
+    subset = driver.subset(sums(1))
+    found = swept(driver, {"benchmark": subset["benchmark"], "models": [one, two]})
+    other = Driver(bench, bench.key(owner="somebody", scopes=["runs:read"]))
+    assert other.send("GET", f"sweeps/{found['id']}").status == 404
+    assert other.api("GET", "sweeps")["data"] == []
+    shared = found["runs"][0]["run"]
+    driver.api("POST", f"runs/{shared}/publish", {})
+    assert [entry["run"] for entry in other.api("GET", f"sweeps/{found['id']}")["runs"]] == [shared]
+    assert len(other.api("GET", "sweeps")["data"]) == 1
