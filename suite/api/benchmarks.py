@@ -110,7 +110,9 @@ class RegistryBenchmarks(View):
             from suite.api.problems import Unprocessable
 
             raise Unprocessable("unknown_sort", f"Benchmarks are sorted by {', '.join(SORTS)}.")
-        page = self.keyset_page(rows, SORTS[bare], sort.startswith("-"), bound_to=request.META["QUERY_STRING"].partition("page_token=")[0] and sort)
+        said = {**asked, "name": request.query_params.getlist("name"), "q": request.query_params.getlist("q")}
+        bound = "&".join(f"{name}={values}" for name, values in sorted(said.items())) + sort
+        page = self.keyset_page(rows, SORTS[bare], sort.startswith("-"), bound_to=bound)
         return Response({"data": [shapes.benchmark(row) for row in page.data], "next": page.next})
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.crypto import salted_hmac
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -84,18 +85,21 @@ class View(BenchView):
         return asked
 
     def keyset_page(self, rows: QuerySet[Any], fields: tuple[str, ...], newest_first: bool = True, bound_to: str = "") -> Page[Any]:
-        """Reads one page by where the last one ended. A token belongs to the list and filters that it came from. Errors: Problem 400."""
+        """Reads one page by where the last one ended. A token is signed with the list and filters that it came from. Errors: Problem 400."""
         limit, token = self.page_wanted()
-        mark = hashlib.sha256(f"{self.request.path}?{bound_to}".encode()).hexdigest()[:12]
+
+        def mark(inner: str) -> str:
+            return salted_hmac("suite.page", f"{self.request.path}?{bound_to}\n{inner}").hexdigest()[:16]
+
         if token:
             own, _, token = token.partition(".")
-            if own != mark or not token:
+            if not token or not hmac.compare_digest(own.encode(), mark(token).encode()):
                 raise Problem(400, "invalid_page_token", "page_token is none of this list. Take it from the `next` of the page before, with the same filters.")
         try:
             page = keyset(rows, fields, limit, token, newest_first)
         except CallerError:
             raise Problem(400, "invalid_page_token", "page_token is none of this list. Take it from the `next` of the page before.") from None
-        return Page(page.data, f"{mark}.{page.next}" if page.next else None)
+        return Page(page.data, f"{mark(page.next)}.{page.next}" if page.next else None)
 
     def matched(self, etag: int, *, required: bool = False) -> None:
         """Holds a change to the state that its caller saw. Errors: Problem 412, or 428 where it must be said and is not."""

@@ -2,6 +2,7 @@
 
 ServerFailure
     NoServer     nothing answers there, or what answers is no Benchwarmers server
+        Unreached    the request never left, so that it may be sent again whatever it was
     Refused      the server says no, with its reason
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +26,7 @@ CONNECT_S = 5.0
 READ_S = 60.0
 LONG_S = 3600.0
 LONGEST_REASON = 2000
+FIND = "Start one (make run), or say where it is: --url or BENCHWARMERS_URL."
 
 
 class ServerFailure(Exception):
@@ -31,6 +34,10 @@ class ServerFailure(Exception):
 
 
 class NoServer(ServerFailure):
+    pass
+
+
+class Unreached(NoServer):
     pass
 
 
@@ -42,17 +49,26 @@ class Refused(ServerFailure):
         self.status, self.code, self.body = status, code, body
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, as it came. Shape: names of headers are looked up in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
 def path_of(*parts: str) -> str:
     """A path below /bench, names percent-encoded, slashes too."""
     return "/bench/" + "/".join(quote(part, safe="") for part in parts)
 
 
 class Client:
-    """The way to one server. Close it, or use it with `with`."""
+    """The way to one server. Close it, or use it with `with`. Shape: `find` says how another server is named, for who finds none."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        headers = {"user-agent": f"benchwarmers-client/{__version__}"}
+    def __init__(self, server: Server, agent: str = "benchwarmers-client", find: str = FIND) -> None:
+        self.server, self.find = server, find
+        headers = {"user-agent": f"{agent}/{__version__}"}
         if server.key:
             headers["authorization"] = f"Bearer {server.key}"
         # The environment's proxies for other machines only. A redirect would take the key to wherever it points.
@@ -80,23 +96,40 @@ class Client:
 
     def send(self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None, timeout_s: float = READ_S, **headers: str) -> Any:
         """Sends one request and gives its JSON, None for an empty answer. Errors: ServerFailure."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = self.exchange(method, path, body, query=query, timeout_s=timeout_s, headers=given)
+        return self.read(answer.status, answer.headers, answer.data)
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content: bytes | None = None,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = READ_S,
+    ) -> Answer:
+        """Sends one request, with JSON or bytes, and gives the answer whatever its status. Errors: ServerFailure."""
         with self.reaching():
             answer = self.inner.request(
                 method,
                 self.server.url + path,
                 json=body,
+                content=content,
                 params=dict(query or {}),
-                headers={name.replace("_", "-"): value for name, value in headers.items()},
+                headers=dict(headers or {}),
                 timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
             )
-        return self.read(answer.status_code, answer.headers, answer.content)
+        return Answer(answer.status_code, answer.headers, answer.content)
 
     @contextmanager
-    def stream(self, path: str, body: Any) -> Iterator[Iterator[Event]]:
-        """Posts a request whose answer is an event stream. Leaving early hangs up, which cancels what the server does for it. Errors: ServerFailure."""
+    def stream(self, path: str, body: Any = None, *, method: str = "POST", headers: Mapping[str, str] | None = None) -> Iterator[Iterator[Event]]:
+        """Sends a request whose answer is an event stream. Leaving early hangs up, which cancels what the server does for it. Errors: ServerFailure."""
         with (
             self.reaching(),
-            self.inner.stream("POST", self.server.url + path, json=body, headers={"accept": "text/event-stream"}) as answer,
+            self.inner.stream(method, self.server.url + path, json=body, headers={"accept": "text/event-stream", **(headers or {})}) as answer,
         ):
             if answer.status_code != 200 or not answer.headers.get("content-type", "").startswith("text/event-stream"):
                 self.read(answer.status_code, answer.headers, answer.read())
@@ -108,12 +141,11 @@ class Client:
         try:
             yield
         except httpx.ConnectTimeout:
-            raise NoServer(f"No server answers at {self.server.url} within {CONNECT_S:g} s.") from None
+            raise Unreached(f"No server answers at {self.server.url} within {CONNECT_S:g} s.") from None
         except httpx.ProxyError:
             raise NoServer(f"The proxy that the environment names (HTTP_PROXY, HTTPS_PROXY) does not let {self.server.url} through.") from None
         except httpx.ConnectError:
-            hint = "Start one (make run), or say where it is: --url or BENCHWARMERS_URL."
-            raise NoServer(f"There is no server at {self.server.url}. {hint}") from None
+            raise Unreached(f"There is no server at {self.server.url}. {self.find}") from None
         except httpx.ReadTimeout:
             raise Refused(f"The server at {self.server.url} did not answer in time.", 0, "timeout") from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError) as error:
