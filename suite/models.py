@@ -56,7 +56,8 @@ class Subset(models.Model):
     deleted_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [UniqueConstraint(fields=["benchmark", "slug"], condition=Q(deleted_at=None), name="suite_subset_slug_once")]
+        # What is retired keeps its slug beside what took its place.
+        constraints = [UniqueConstraint(fields=["benchmark", "slug"], condition=Q(deleted_at=None, retired_at=None), name="suite_subset_slug_in_use")]
         indexes = [models.Index(fields=["slug"])]
 
 

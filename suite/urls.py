@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path, register_converter
 
-from suite.api import again, benchmarks, impls, registry, runs, streaming, subsets, sweeps, tasks
+from suite.api import again, amending, benchmarks, distilling, impls, registry, runs, streaming, subsets, sweeps, tasks
 from suite.api.unknown import Unknown
 
 
@@ -51,6 +51,9 @@ urlpatterns: list[URLPattern] = [
     path("benchmarks/<plain:benchmark>/subsets", subsets.Subsets.as_view()),
     path("subsets/<plain:subset>", subsets.OneSubset.as_view()),
     path("subsets/<plain:subset>/tasks", subsets.SubsetTasks.as_view()),
+    path("subsets:distill", distilling.Distil.as_view()),
+    path("build/subsets/<plain:slug>/recipe", amending.Recipe.as_view()),
+    path("build/subsets/<plain:slug>/samples", amending.Samples.as_view()),
     path("impls", impls.Impls.as_view()),
     path("impls:from-run", impls.ImplsFromRun.as_view()),
     path("impls/<plain:impl>", impls.OneImpl.as_view()),

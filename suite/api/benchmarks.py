@@ -12,9 +12,9 @@ from rest_framework.response import Response
 from access import audit
 from suite import ids
 from suite.api import shapes
-from suite.api.problems import Conflict, Missing
+from suite.api.problems import Conflict, Missing, Unprocessable
 from suite.api.repeats import idempotent
-from suite.api.view import View, labels, text
+from suite.api.view import View, labels, text, visibility_is_derived
 from suite.models import Benchmark, Run, Subset
 from suite.running.targets import find_benchmark
 from suite.seeing import owns, readable_benchmarks
@@ -59,7 +59,8 @@ class OneBenchmark(View):
     def patch(self, request: Request, benchmark: str) -> Response:
         """Changes what it is called and about; its visibility follows from its runs."""
         row = self.mine(benchmark)
-        body = self.body(FIELDS)
+        body = self.body((*FIELDS, "visibility"))
+        visibility_is_derived(body, "benchmark")
         if "name" in body:
             row.name = text(body, "name", most=200, required=True)
         if "description" in body:
@@ -107,8 +108,6 @@ class RegistryBenchmarks(View):
         sort = request.query_params.get("sort", "-created_at")
         bare = sort.lstrip("-")
         if bare not in SORTS:
-            from suite.api.problems import Unprocessable
-
             raise Unprocessable("unknown_sort", f"Benchmarks are sorted by {', '.join(SORTS)}.")
         said = {**asked, "name": request.query_params.getlist("name"), "q": request.query_params.getlist("q")}
         bound = "&".join(f"{name}={values}" for name, values in sorted(said.items())) + sort

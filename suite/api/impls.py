@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
@@ -10,11 +11,11 @@ from rest_framework.response import Response
 from access import audit
 from suite import ids
 from suite.api import shapes
-from suite.api.problems import Conflict, Missing
+from suite.api.problems import Conflict, Missing, wrong
 from suite.api.repeats import idempotent
 from suite.api.subsets import find_subset
 from suite.api.view import View, flag, text
-from suite.authoring import impls
+from suite.authoring import impls, inheriting
 from suite.models import Impl, Run
 from suite.running.targets import find_benchmark, find_run
 from suite.seeing import may_read_impl, owns, readable_runs
@@ -41,6 +42,10 @@ class Impls(View):
         code = text(body, "code", most=impls.MOST_BYTES, required=True)
         label, description = text(body, "label", most=200), text(body, "description", most=20_000)
         row, is_new = impls.create(self.caller, code, text(body, "language", most=20, default="python"), label, description, benchmark, subset)
+        if subset is not None and subset.recipe.get("impl") not in (None, row.pk):
+            # What is made for a subset now counts before what it took over from elsewhere.
+            subset.recipe = {**subset.recipe, "impl": row.pk}
+            subset.save(update_fields=["recipe"])
         if is_new:
             if flag(body, "hidden"):
                 row.is_hidden = True
@@ -58,17 +63,17 @@ class ImplsFromRun(View):
         body = self.body(("from_run", "benchmark", "subset", "label", "description"))
         run = find_run(self.caller, text(body, "from_run", most=60, required=True))
         subset = find_subset(self, str(body["subset"]), to_change=True) if body.get("subset") else None
-        impl = run.impl
-        if run.harness != "benchwright":
-            raise Conflict("no_code", "The run was scored by an external harness: there is no code to keep.")
-        if subset is not None and impl.language == "builtin" and subset.grader is None:
-            subset.grader = impl.grader
-            subset.save(update_fields=["grader"])
-        if subset is not None and impl.subset_id is None:
-            impl.subset = subset
-            impl.save(update_fields=["subset"])
-        audit.record(self.actor, "impl.from_run", impl.pk)
-        return Response({**shapes.impl(impl), "from_run": run.pk, "label": text(body, "label", most=200) or impl.label}, status=201)
+        if body.get("benchmark") and subset is not None and find_benchmark(self.caller, str(body["benchmark"])).pk != subset.benchmark_id:
+            raise wrong("/subset", "is none of that benchmark's.")
+        label, description = text(body, "label", most=200), text(body, "description", most=20_000)
+        with transaction.atomic():
+            impl = inheriting.inherit(subset, run) if subset is not None else inheriting.of_run(run)
+            if owns(self.caller, impl):
+                impl.label, impl.description = label or impl.label, description or impl.description
+                impl.from_run, impl.updated_at = impl.from_run or run.pk, timezone.now()
+                impl.save(update_fields=["label", "description", "from_run", "updated_at"])
+            audit.record(self.actor, "impl.from_run", impl.pk, reason=run.pk)
+        return Response({**shapes.impl(impl), "from_run": run.pk, "subset": subset.pk if subset else impl.subset_id}, status=201)
 
 
 class OneImpl(View):

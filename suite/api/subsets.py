@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+from django.db import transaction
 from django.utils import timezone
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -14,10 +15,10 @@ from access import audit
 from panels.api.view import StrictJson
 from suite import ids
 from suite.api import shapes
-from suite.api.problems import Conflict, Missing, Unprocessable, Wrong, wrong
+from suite.api.problems import Conflict, Missing, wrong
 from suite.api.repeats import idempotent
-from suite.api.view import View, flag, text
-from suite.authoring import graders, recipes, rows, subsets
+from suite.api.view import View, flag, text, visibility_is_derived
+from suite.authoring import amending, graders, recipes, rows, subsets
 from suite.models import Run, Subset, Version
 from suite.running.targets import find_benchmark
 from suite.seeing import may_read_benchmark, owns
@@ -60,6 +61,7 @@ class Subsets(View):
         grader = graders.read(body.get("grader"))
         new = rows.read(body.get("tasks") or [], grader)
         rolling, recipe = flag(body, "rolling"), recipes.read(body.get("recipe"), "/recipe")
+        recipes.look_at_impl(self.caller, recipe, "/recipe/impl")
         name = text(body, "name", most=200, default=slug) or slug
         made = subsets.create(parent, slug, name, text(body, "description", most=20_000), new, rolling, grader, self.caller.owner, recipe)
         audit.record(self.actor, "subset.create", f"{parent.name}/{slug}")
@@ -76,15 +78,10 @@ class OneSubset(View):
     scopes = {"PATCH": ("registry:publish",), "DELETE": ("registry:publish",)}
 
     def patch(self, request: Request, subset: str) -> Response:
-        """Changes its words, or freezes a rolling one for good."""
+        """Changes its words, freezes a rolling one for good, or retires it: it takes no new runs, and may name what took its place."""
         row = find_subset(self, subset, to_change=True)
-        body = self.body(("name", "description", "rolling", "visibility"))
-        if "visibility" in body:
-            raise Unprocessable(
-                "visibility_is_derived",
-                "Who sees a subset follows from its runs: publish a run.",
-                [Wrong("/visibility", "visibility_is_derived", "is derived.")],
-            )
+        body = self.body(("name", "description", "rolling", "retired", "note", "replaced_by", "visibility"))
+        visibility_is_derived(body, "subset")
         if "rolling" in body:
             wanted = flag(body, "rolling")
             if wanted and not row.rolling:
@@ -95,9 +92,20 @@ class OneSubset(View):
         if "description" in body:
             row.description = text(body, "description", most=20_000)
         row.updated_at = timezone.now()
-        row.save(update_fields=["name", "description", "rolling", "updated_at"])
-        audit.record(self.actor, "subset.change", f"{row.benchmark.name}/{row.slug}")
+        with transaction.atomic():
+            row.save(update_fields=["name", "description", "rolling", "updated_at"])
+            if "retired" in body:
+                self.retire(row, body)
+            audit.record(self.actor, "subset.change", f"{row.benchmark.name}/{row.slug}", reason=row.retired_because)
         return Response(shapes.subset(row))
+
+    def retire(self, row: Subset, body: dict[str, Any]) -> None:
+        if not flag(body, "retired"):
+            raise Conflict("subset_retired" if row.retired_at else "invalid_request", "Retiring is for good: make another subset.")
+        by = find_subset(self, str(body["replaced_by"])).pk if body.get("replaced_by") else ""
+        if by == row.pk:
+            raise wrong("/replaced_by", "names the subset itself.")
+        amending.retire(row, text(body, "note", most=500), by)
 
     def delete(self, request: Request, subset: str) -> Response:
         row = find_subset(self, subset, to_change=True)

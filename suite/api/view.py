@@ -101,7 +101,7 @@ class View(BenchView):
             raise Problem(400, "invalid_page_token", "page_token is none of this list. Take it from the `next` of the page before.") from None
         return Page(page.data, f"{mark(page.next)}.{page.next}" if page.next else None)
 
-    def matched(self, etag: int, *, required: bool = False) -> None:
+    def matched(self, etag: int | str, *, required: bool = False) -> None:
         """Holds a change to the state that its caller saw. Errors: Problem 412, or 428 where it must be said and is not."""
         given = self.request.headers.get("If-Match", "")
         if not given and required:
@@ -167,3 +167,10 @@ def whole(body: Mapping[str, Any], name: str, *, least: int, most: int, default:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise wrong(f"/{name}", f"must be a whole number from {least} to {most}.")
     return value
+
+
+def visibility_is_derived(body: Mapping[str, Any], noun: str) -> None:
+    """Refuses to set what follows from runs. Errors: Unprocessable."""
+    if "visibility" in body:
+        wrongs = [Wrong("/visibility", "visibility_is_derived", "is derived.")]
+        raise Unprocessable("visibility_is_derived", f"Who sees a {noun} follows from its runs: publish a run.", wrongs)

@@ -1,4 +1,4 @@
-"""How a subset is run, besides its grader: `{"run_timeout": 900, "trials": 3, "passes": true}`."""
+"""How a subset is run, besides its grader: `{"run_timeout": 900, "trials": 3, "passes": true, "impl": "imp_…"}`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from access.caller import Caller
+from suite import ids
 from suite.api.problems import Unprocessable, Wrong, wrong
+from suite.models import Impl
+from suite.seeing import may_read_impl
 
 # What each is, with its bounds. Units: run_timeout seconds of one stage of a scorer.
 NUMBERS = {"run_timeout": (1, 3600), "trials": (1, 100)}
 FLAGS = ("passes",)
+# The code that grades it where no impl is named: one that was made for another subset, perhaps.
+IMPL = "impl"
 
 
 def read(value: Any, at: str) -> dict[str, Any]:
@@ -29,8 +35,20 @@ def read(value: Any, at: str) -> dict[str, Any]:
         elif name in FLAGS:
             if not isinstance(said, bool):
                 wrongs.append(Wrong(f"{at}/{name}", "invalid", "must be true or false."))
+        elif name == IMPL:
+            if not isinstance(said, str) or not ids.read(said, "imp"):
+                wrongs.append(Wrong(f"{at}/{name}", "invalid", "must be an impl's id."))
         else:
-            wrongs.append(Wrong(f"{at}/{name}", "unknown_field", f"There are {', '.join([*NUMBERS, *FLAGS])}."))
+            wrongs.append(Wrong(f"{at}/{name}", "unknown_field", f"There are {', '.join([*NUMBERS, *FLAGS, IMPL])}."))
     if wrongs:
         raise Unprocessable(wrongs[0].code, f"{wrongs[0].pointer} {wrongs[0].message}", wrongs)
     return dict(value)
+
+
+def look_at_impl(caller: Caller, recipe: Mapping[str, Any], at: str) -> None:
+    """Looks whether the impl that a recipe names is there for its caller. Errors: Unprocessable."""
+    if IMPL not in recipe:
+        return
+    row = Impl.objects.select_related("benchmark").filter(pk=ids.read(recipe[IMPL], "imp"), deleted_at=None).first()
+    if row is None or not may_read_impl(caller, row):
+        raise Unprocessable("impl_unknown", f"There is no impl {recipe[IMPL][:80]} that you may see.", [Wrong(at, "impl_unknown", "is none.")])

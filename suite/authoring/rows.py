@@ -40,18 +40,18 @@ class Lines(Protocol):
     def readline(self, size: int = ..., /) -> bytes: ...
 
 
-def read(tasks: Any, grader: Mapping[str, Any] | None, most: int = MOST_ROWS) -> list[NewRow]:
+def read(tasks: Any, grader: Mapping[str, Any] | None, most: int = MOST_ROWS, at: str = "/tasks") -> list[NewRow]:
     """Reads rows of a body. Errors: Unprocessable naming every row that is wrong; then none is taken."""
     if not isinstance(tasks, list):
-        raise Unprocessable("invalid_request", "tasks must be a list of rows.", [Wrong("/tasks", "invalid", "must be a list.")])
+        raise Unprocessable("invalid_request", f"{at[1:]} must be a list of rows.", [Wrong(at, "invalid", "must be a list.")])
     if len(tasks) > most:
         raise Unprocessable(
             "too_many_tasks",
             f"A request takes at most {most} rows; append the rest, or send them as NDJSON.",
-            [Wrong("/tasks", "too_many", f"has {len(tasks)}.")],
+            [Wrong(at, "too_many", f"has {len(tasks)}.")],
             max=most,
         )
-    return checked(enumerate(tasks), grader, "/tasks")
+    return checked(enumerate(tasks), grader, at)
 
 
 def read_lines(stream: Lines, grader: Mapping[str, Any] | None) -> list[NewRow]:

@@ -102,3 +102,70 @@ def test_a_sweep_is_its_owners_until_one_of_its_runs_is_shared(bench: Bench, dri
     driver.api("POST", f"runs/{shared}/publish", {})
     assert [entry["run"] for entry in other.api("GET", f"sweeps/{found['id']}")["runs"]] == [shared]
     assert len(other.api("GET", "sweeps")["data"]) == 1
+
+
+def distilled(driver: Driver, status: int = 201, **body: Any) -> dict[str, Any]:
+    found: dict[str, Any] = driver.api("POST", "subsets:distill", body, status)
+    return found
+
+
+def test_what_all_failed_what_some_failed_and_what_tells_them_apart(bench: Bench, driver: Driver) -> None:
+    """Four and three answer the same rows: the first 3 want 5, which nobody says, the other 3 want 4."""
+    good, bad = bench.model("good", FOUR), bench.model("bad", THREE)
+    bench.load()
+    subset = driver.subset(sums(6, wrong=3))
+    found = swept(driver, {"benchmark": subset["benchmark"], "models": [good, bad]})
+    runs = [entry["run"] for entry in found["runs"]]
+    hard = distilled(driver, runs=runs, rule="failed_by_all", name="Hard sums", tags=["hard"])
+    assert (hard["tasks"], hard["distilled"]["looked_at"], hard["parents"], hard["runnable"]) == (3, 6, [subset["benchmark"]], True)
+    rows = driver.api("GET", f"build/subsets/{hard['id']}/samples")["data"]
+    assert [(row["task_id"], row["expected"], row["source"]["subset"]) for row in rows] == [(f"t{i}", {"value": 5}, subset["id"]) for i in range(3)]
+    assert rows[0]["source"] | {"benchmark": subset["benchmark"], "task_id": "t0"} == rows[0]["source"]
+    assert distilled(driver, sweep=found["id"], rule="k_of_n", k=1, name="x")["tasks"] == 6
+    apart = distilled(driver, runs=runs, rule="discriminating", benchmark=subset["benchmark"], slug="apart")
+    assert (apart["tasks"], apart["benchmark"], apart["parents"]) == (3, subset["benchmark"], [])
+    run = driver.ended(driver.launch(hard, bad)["id"])
+    assert run["impl"]["id"] == driver.api("GET", f"runs/{runs[0]}")["impl"]["id"], "graded as the runs were"
+    assert run["summary"]["pass_rate"] == 0.0
+
+
+def test_tasks_of_several_benchmarks_make_one_subset_with_their_origins(bench: Bench, driver: Driver) -> None:
+    bad = bench.model("bad", THREE)
+    bench.load()
+    one = driver.ended(driver.launch(driver.subset(sums(2)), bad)["id"])
+    two = driver.ended(driver.launch(driver.subset(sums(2), grader={"kind": "exact"}), bad)["id"])
+    found = distilled(driver, runs=[one["id"], two["id"]], rule="failed_by_all", name="Gauntlet")
+    assert found["parents"] == [one["benchmark_id"], two["benchmark_id"]]
+    rows = driver.api("GET", f"build/subsets/{found['id']}/samples")["data"]
+    wanted = [(f"{run['benchmark_id']}::t{i}", kind) for run, kind in ((one, "math"), (two, "exact")) for i in range(2)]
+    assert [(row["task_id"], row["kind"]) for row in rows] == wanted
+    assert driver.ended(driver.launch(found, bad)["id"])["summary"]["scored"] == 4
+
+
+WRONG = [
+    ({"rule": "failed_by_all", "name": "x"}, 422, "invalid_request"),
+    ({"runs": ["RUN"], "sweep": "swp_x", "rule": "failed_by_all", "name": "x"}, 422, "invalid_request"),
+    ({"runs": ["RUN"], "name": "x"}, 422, "invalid_request"),
+    ({"runs": ["RUN"], "rule": "hardest", "name": "x"}, 422, "invalid_request"),
+    ({"runs": ["RUN"], "rule": "k_of_n", "name": "x"}, 422, "invalid_request"),
+    ({"runs": ["RUN"], "rule": "k_of_n", "k": 2, "name": "x"}, 422, "invalid_request"),
+    ({"runs": ["RUN"], "rule": "discriminating", "name": "x"}, 422, "invalid_request"),
+    ({"runs": ["RUN"], "rule": "failed_by_all"}, 422, "invalid_request"),
+    ({"runs": ["RUN"], "rule": "failed_by_all", "name": "x"}, 422, "empty_scope"),
+    ({"runs": ["RUN"], "rule": "failed_by_all", "name": "x", "speed": 1}, 422, "unknown_field"),
+    ({"runs": ["run_00000000000000000000000000"], "rule": "failed_by_all", "name": "x"}, 404, "run_not_found"),
+    ({"sweep": "swp_00000000000000000000000000", "rule": "failed_by_all", "name": "x"}, 404, "sweep_not_found"),
+]
+
+
+def test_a_distilling_that_cannot_be_meant_makes_nothing(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", FOUR)
+    bench.load()
+    run = driver.ended(driver.launch(driver.subset(sums(1)), model)["id"])["id"]
+    mine = Driver(bench, bench.key(owner="author", scopes=["runs:read", "registry:read", "registry:publish"]))
+    for body, status, code in WRONG:
+        answer = driver.send("POST", "subsets:distill", {**body, **({"runs": [run]} if body.get("runs") == ["RUN"] else {})})
+        assert (answer.status, answer.json["code"]) == (status, code), body
+    answer = mine.send("POST", "subsets:distill", {"runs": [run], "rule": "k_of_n", "k": 1, "name": "x"})
+    assert (answer.status, answer.json["code"]) == (404, "run_not_found"), "only what one may read"
+    assert mine.api("GET", "registry/benchmarks?filter[owner]=author")["data"] == []
