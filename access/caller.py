@@ -15,23 +15,31 @@ SUITE_SCOPES = (
     "registry:publish",
     "billing:read",
     "billing:write",
+    "settings:read",
     "settings:write",
     "secrets:read",
     "secrets:write",
+    "hooks:read",
+    "hooks:write",
+    "host_policy:read",
+    "host_policy:write",
 )
 SCOPES = (*BENCH_SCOPES, *SUITE_SCOPES)
 
 # Each role may do all that the ones before it may.
-_VIEWER = frozenset({"read", "runs:read", "artifacts:read", "registry:read", "billing:read"})
+_VIEWER = frozenset({"read", "runs:read", "artifacts:read", "registry:read", "billing:read", "settings:read"})
 _JUDGE = _VIEWER | {"ask", "judge", "runs:write"}
-_OPERATOR = _JUDGE | {"operate", "registry:publish", "settings:write", "secrets:read"}
+_OPERATOR = _JUDGE | {"operate", "registry:publish", "settings:write", "secrets:read", "hooks:read", "hooks:write", "host_policy:read"}
 ROLE_SCOPES: dict[str, frozenset[str]] = {"viewer": _VIEWER, "judge": _JUDGE, "operator": _OPERATOR, "admin": frozenset(SCOPES)}
+
+# What a dry token may do: nothing that would call models by another way than the road, and nothing that decides who plays.
+DRY_SCOPES = frozenset({"read", "ask", "runs:read", "runs:write", "artifacts:read", "registry:read", "registry:publish", "billing:read", "settings:read"})
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Shape: `judge` is the name that verdicts and panels are kept under, and whose budget a call counts against, `team` whose besides; `key_id` is set for
-    keys only; None in a limit means none.
+    keys only; None in a limit means none. `pat` is live or test for a personal token, "" for all else: what a test token sets off asks no model.
 
     Units: `rpm` requests and `tpm` tokens a minute, `budget_usd` US dollars a calendar month.
     """
@@ -49,6 +57,7 @@ class Caller:
     budget_usd: Decimal | None = None
     keep_text: bool | None = None
     team: str = ""
+    pat: str = ""
 
     # DRF asks a user for this; every caller here has been established as somebody.
     @property
@@ -59,6 +68,10 @@ class Caller:
     def owner(self) -> str:
         """Whoever judges pays: the user, else the key's owner, else the key, or `local`."""
         return self.judge
+
+    @property
+    def is_dry(self) -> bool:
+        return self.pat == "test"
 
     @property
     def is_limited(self) -> bool:

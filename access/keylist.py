@@ -14,8 +14,12 @@ from access.pages import Page, keyset
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """One key. Shape: `hint` is how it begins; `models` and `collections` None mean all. Units: `budget_usd` a calendar month."""
+    """One key. Shape: `kind` is key, token or test_token, `hint` how it begins; `models` and `collections` None mean all.
 
+    Units: `budget_usd` a calendar month.
+    """
+
+    kind: str
     name: str
     owner: str
     team: str
@@ -43,6 +47,7 @@ class UnknownKey(LookupError):
 def view(key: Key) -> KeyView:
     use = getattr(key, "use", None)
     return KeyView(
+        kind=keys.kind_of(key.hint),
         name=key.name,
         owner=key.owner,
         team=key.team,

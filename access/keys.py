@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from access import audit, budgets, fields
-from access.caller import Caller
+from access.caller import DRY_SCOPES, ROLE_SCOPES, Caller
 from access.fields import FieldError
-from access.models import Key
+from access.models import Key, KeyUse, Role, User
 
 PREFIX = "bw_live_"
+# A personal token's, by which its row is known: `hint` holds them whole.
+LIVE, TEST = "bw_live_pat_", "bw_test_pat_"
 LONGEST_SECRET = 512
+USE_NOTED = timedelta(minutes=1)
 
 
 class KeyRevoked(Exception):
@@ -73,6 +76,8 @@ def mint(
     if kept["expires_at"] is not None and kept["expires_at"] <= timezone.now():
         raise FieldError("expires_at", "must lie in the future.")
     secret = PREFIX + secrets.token_urlsafe(32)
+    while secret.startswith(LIVE):  # by chance, and it would pass for a token
+        secret = PREFIX + secrets.token_urlsafe(32)
     with transaction.atomic():
         with name_kept_unique():
             key = Key.objects.create(digest=digest(secret), hint=secret[:12], **kept)
@@ -89,6 +94,8 @@ def change(key: Key, changes: Mapping[str, object], actor: str) -> Key:
             raise KeyRevoked(f"The key {row.name} was revoked. Make another.")
         before = {field: getattr(row, field) for field in kept}
         moved = [field for field in kept if kept[field] != before[field]]
+        if moved and kind_of(row.hint) != KEY and (fixed := next((f for f in moved if f in ("name", "owner", "team")), None)):
+            raise FieldError(fixed, "of a personal token stays as it is: it is its owner's.")
         if moved:
             for field in moved:
                 setattr(row, field, kept[field])
@@ -128,12 +135,32 @@ def name_taken() -> FieldError:
     return FieldError("name", "is the name of another key. Choose another, or revoke that key first.")
 
 
-def caller_of(key: Key) -> Caller:
-    """The judge is the owner, else the key itself, marked so that a key named like a user does not judge in that user's name."""
+KEY, TOKEN, TEST_TOKEN = "key", "token", "test_token"
+
+
+def kind_of(hint: str) -> str:
+    """Tells what a row of the table is, by what its secret begins with."""
+    return TOKEN if hint.startswith(LIVE) else TEST_TOKEN if hint.startswith(TEST) else KEY
+
+
+def caller_of(key: Key, people: Mapping[str, User]) -> Caller | None:
+    """The judge is the owner, else the key itself, marked so that a key named like a user does not judge in that user's name.
+
+    Shape: `people` as `people_of` reads them. A token may at most what its owner's role may by now; None for one whose owner may not sign in any more.
+    """
+    kind, scopes, team = kind_of(key.hint), frozenset(key.scopes), key.team
+    if kind != KEY:
+        owner = people.get(key.owner)
+        if owner is None:
+            return None
+        team = owner.team
+        scopes &= ROLE_SCOPES[Role.ADMIN.value if owner.is_superuser else owner.role]
+        if kind == TEST_TOKEN:
+            scopes &= DRY_SCOPES
     return Caller(
         kind="key",
         judge=(key.owner or f"key:{key.name}")[:200],
-        scopes=frozenset(key.scopes),
+        scopes=scopes,
         key_id=key.pk,
         key_name=key.name,
         collections=None if key.collections is None else tuple(key.collections),
@@ -143,8 +170,15 @@ def caller_of(key: Key) -> Caller:
         max_parallel=key.max_parallel,
         budget_usd=key.budget_usd,
         keep_text=key.keep_text,
-        team=key.team,
+        team=team,
+        pat={TOKEN: "live", TEST_TOKEN: "test"}.get(kind, ""),
     )
+
+
+def people_of(rows: Iterable[Key]) -> Mapping[str, User]:
+    """Reads the people behind tokens, by name. One query, none where there is no token."""
+    names = {row.owner for row in rows if kind_of(row.hint) != KEY}
+    return {user.username: user for user in User.objects.filter(username__in=names, is_active=True)} if names else {}
 
 
 def may_be_a_secret(secret: str) -> bool:
@@ -167,13 +201,19 @@ class KeyRing:
 
 
 def load_ring() -> KeyRing:
-    """Reads the ring in one query."""
-    return KeyRing(MappingProxyType({key.digest: (caller_of(key), key.expires_at) for key in Key.objects.filter(revoked_at=None)}))
+    """Reads the ring in one query, or two where there are personal tokens."""
+    rows = list(Key.objects.filter(revoked_at=None))
+    people = people_of(rows)
+    return KeyRing(MappingProxyType({key.digest: (caller, key.expires_at) for key in rows if (caller := caller_of(key, people)) is not None}))
 
 
 def find_in_database(secret: str, now: datetime) -> Caller | None:
     """None for unknown, expired and revoked alike."""
-    key = Key.objects.filter(digest=digest(secret), revoked_at=None).first() if may_be_a_secret(secret) else None
+    key = Key.objects.select_related("use").filter(digest=digest(secret), revoked_at=None).first() if may_be_a_secret(secret) else None
     if key is None or (key.expires_at is not None and key.expires_at <= now):
         return None
-    return caller_of(key)
+    caller = caller_of(key, people_of([key]))
+    use = getattr(key, "use", None)
+    if caller is not None and (use is None or use.last_used_at < now - USE_NOTED):
+        KeyUse.objects.update_or_create(key=key, defaults={"last_used_at": now})
+    return caller

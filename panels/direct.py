@@ -26,4 +26,4 @@ async def direct(turn: Turn, target: Target) -> None:
     planned = planned_single(turn, target, "direct", model.alias, model)
     rest = turn.snapshot.rest_of(model, datetime.now(UTC), (LIMIT,))
     candidate = Candidate(model, hindrance(model, turn.request, planned.tokens, rest), waits=True)
-    await Single(turn, planned, [candidate], BOUNDS, purpose=turn.purpose or "direct", keep_text=bool(turn.caller.keep_text)).run()
+    await Single(turn, planned, [candidate], BOUNDS, purpose=turn.purpose or "direct", keep_text=bool(turn.caller.keep_text) and not turn.purpose).run()

@@ -75,7 +75,7 @@ async def route(turn: Turn, target: Target) -> None:
         candidates,
         bounds,
         purpose=turn.purpose or "route",
-        keep_text=keep,
+        keep_text=keep and not turn.purpose,
         failover_on_refusal=collection.failover_on_refusal,
         prepare=prepare,
         remember=remember,

@@ -5,7 +5,7 @@ caller ─▶ view ─▶ serve ─▶ plan ─▶ reserve ─▶ convene ─▶
 
 from __future__ import annotations
 
-from panels import plan
+from panels import dry, plan
 from panels.count import count
 from panels.direct import direct
 from panels.route import route
@@ -17,6 +17,9 @@ async def serve(turn: Turn) -> None:
     """Answers one request. Errors: CallerError before anything was sent; afterwards errors go into the stream."""
     target = plan.resolve(turn.request.model, turn.snapshot)
     plan.allow(turn.caller, target)
+    if turn.caller.is_dry:
+        turn.snapshot, turn.purpose = dry.dried(turn.snapshot), dry.PURPOSE
+        target = plan.resolve(turn.request.model, turn.snapshot)
     plan.check_images(turn.request)
     if turn.request.operation == "count":
         await count(turn, target)

@@ -92,7 +92,7 @@ class Empty(UpstreamError):
 
 # Keys as providers write them, bearer headers, and key= in addresses: none of these belongs in a message.
 SECRET_SHAPES = re.compile(
-    r"(?i)\b(?:sk|rk|pk|gsk|xai|hf|nvapi|tgp|bw_live|ghp|github_pat|key)[-_][A-Za-z0-9_\-]{8,}"
+    r"(?i)\b(?:sk|rk|pk|gsk|xai|hf|nvapi|tgp|bw_live|bw_test|ghp|github_pat|key)[-_][A-Za-z0-9_\-]{8,}"
     r"|\bAIza[A-Za-z0-9_\-]{8,}"
     r"|\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-.]+"
     r"|(?<=bearer )[A-Za-z0-9_\-.~+/]{8,}=*"

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers as s
 
+from access.caller import SCOPES
 from panels.api.shapes import usd
 
 
@@ -13,7 +14,7 @@ class KeyAsked(s.Serializer[Any]):
     name = s.CharField(max_length=200, help_text="What uses it. Needed to make one.")
     owner = s.CharField(required=False, max_length=200, allow_null=True)
     team = s.CharField(required=False, max_length=200, allow_null=True, help_text="Whose budget its calls count against besides its own.")
-    scopes = s.ListField(child=s.ChoiceField(choices=["ask", "judge", "read", "operate", "admin"]), required=False, help_text="ask and judge without it.")
+    scopes = s.ListField(child=s.ChoiceField(choices=list(SCOPES)), required=False, help_text="ask and judge without it.")
     collections = s.ListField(child=s.CharField(), required=False, allow_null=True, help_text="Collections it may ask; null and no models: all.")
     models = s.ListField(child=s.CharField(), required=False, allow_null=True, help_text="Aliases it may ask, or prefixes that end in *.")
     rpm = s.IntegerField(required=False, allow_null=True, min_value=1, help_text="Requests a minute.")
@@ -25,6 +26,7 @@ class KeyAsked(s.Serializer[Any]):
 
 
 class Key(KeyAsked):
+    kind = s.ChoiceField(choices=["key", "token", "test_token"], help_text="A gateway key, or somebody's personal token.")
     hint = s.CharField(help_text="How it begins.")
     created_at = s.DateTimeField()
     revoked_at = s.DateTimeField(allow_null=True)

@@ -36,7 +36,7 @@ def keys(request: HttpRequest) -> HttpResponse:
     now = datetime.now(UTC)
     for key in found["data"]:
         key["state"] = state_of(key, now)
-        key["says"] = [TITLES[scope] for scope in key["scopes"]]
+        key["says"] = [TITLES.get(scope, scope) for scope in key["scopes"]]
     return framed(request, "pages/keys.html", {"title": "Keys", "keys": found["data"], "next": found["next"]})
 
 

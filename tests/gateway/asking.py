@@ -73,7 +73,10 @@ class Browser:
         return {name: value for name, value in sent.items() if value is not None}
 
     def post(self, path: str, body: Any = None, **more: str | None) -> Reply:
-        return send(self.live.host, self.live.port, "POST", path, b"" if body is None else json.dumps(body).encode(), self.headers(**more))
+        return self.send("POST", path, body, **more)
+
+    def send(self, method: str, path: str, body: Any = None, **more: str | None) -> Reply:
+        return send(self.live.host, self.live.port, method, path, b"" if body is None else json.dumps(body).encode(), self.headers(**more))
 
 
 def signed_in(live: Live, name: str, role: str) -> Browser:
