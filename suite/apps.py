@@ -10,13 +10,14 @@ class SuiteConfig(AppConfig):
         from health import scheduled as schedule
         from panels import records
         from suite.registry import scores, selfchecking
-        from suite.running import passes, recording
+        from suite.running import passes, recording, retention
 
         ledger.register(recording.SAMPLES, recording.commit_samples)
         ledger.register(recording.ANSWERS, recording.commit_answers)
         ledger.register(recording.NOTES, recording.commit_notes)
         ledger.register(recording.ENDS, recording.commit_ends)
         jobs.register("selfcheck", 7 * 86400, selfchecking.run)
+        jobs.register("suite_retention", 3600, retention.run)
         records.register_scores(scores.of)
         schedule.fill_suite(passes.scheduled, passes.is_set_up)
         onboarding_stages.fill_suite(passes.onboarded)

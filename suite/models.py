@@ -117,6 +117,9 @@ class Impl(models.Model):
     deleted_at = models.DateTimeField(null=True, blank=True)
 
 
+DRY = "dry"
+
+
 class Run(models.Model):
     """One subject through the tasks of one version. Written by launches and by whoever works on it; once it has ended it only gains what is said of it."""
 
@@ -197,6 +200,11 @@ class Run(models.Model):
             models.Index(fields=["subject", "finished_at"]),
         ]
         constraints = [CheckConstraint(condition=Q(trials__gte=1), name="suite_run_has_trials")]
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether a test token launched it: no model was asked, so it counts nowhere."""
+        return self.source == DRY
 
 
 class Metadatum(models.Model):

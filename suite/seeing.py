@@ -15,6 +15,13 @@ def is_admin(caller: Caller) -> bool:
 
 
 def owns(caller: Caller, row: Benchmark | Impl | Run) -> bool:
+    """Whether a caller may change it. A test token changes no run that is real."""
+    if caller.is_dry and isinstance(row, Run) and not row.is_dry:
+        return False
+    return is_whose(caller, row)
+
+
+def is_whose(caller: Caller, row: Benchmark | Impl | Run) -> bool:
     return is_admin(caller) or row.owner == caller.owner
 
 
@@ -29,7 +36,7 @@ def readable_runs(caller: Caller) -> Any:
 
 
 def may_read_run(caller: Caller, run: Run) -> bool:
-    if owns(caller, run) or run.visibility == Run.Visibility.PUBLIC:
+    if is_whose(caller, run) or run.visibility == Run.Visibility.PUBLIC:
         return True
     return bool(caller.team) and run.team == caller.team and run.visibility == Run.Visibility.TEAM
 

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path, register_converter
 
-from suite.api import again, amending, benchmarks, distilling, impls, registry, runs, streaming, subsets, sweeps, tasks
+from suite.api import (
+    account,
+    again,
+    amending,
+    benchmarks,
+    distilling,
+    doors,
+    gating,
+    impls,
+    registry,
+    runs,
+    settings,
+    streaming,
+    subsets,
+    sweeps,
+    tasks,
+    tokens,
+)
 from suite.api.unknown import Unknown
 
 
@@ -59,5 +76,17 @@ urlpatterns: list[URLPattern] = [
     path("impls/<plain:impl>", impls.OneImpl.as_view()),
     path("impls/<plain:impl>/code", impls.ImplCode.as_view()),
     path("impls/<plain:impl>/runs", impls.ImplRuns.as_view()),
+    path("me", account.Me.as_view()),
+    path("doctor", account.Doctor.as_view()),
+    path("backends", account.Backends.as_view()),
+    path("harnesses", account.Harnesses.as_view()),
+    path("settings", settings.Settings.as_view()),
+    path("settings/schema", settings.SettingsSchema.as_view()),
+    path("settings/<plain:key>", settings.Setting.as_view()),
+    path("tokens", tokens.Tokens.as_view()),
+    path("tokens/<plain:token>", tokens.OneToken.as_view()),
+    path("tokens/<plain:token>/rotate", tokens.RotateToken.as_view()),
+    path("runs/<plain:run>/gate", gating.Gate.as_view()),
+    *doors.paths(),
     re_path(r"", Unknown.as_view()),
 ]

@@ -49,7 +49,7 @@ class Fork(View):
         target = targets.Target("fork", parent.benchmark, parent.subset, parent.version, impl, str(body.get("impl") or ""), parent, picked)
         made = launching.kept(
             self.caller,
-            {"request": text(body, "description", most=20_000), "source": parent.source},
+            {"request": text(body, "description", most=20_000), "source": "manual" if parent.is_dry else parent.source},
             target,
             Subject.kept(parent.sut),
             read_limits(parent.limits),

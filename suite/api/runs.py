@@ -211,6 +211,8 @@ def changed(view: View, row: Run, body: Mapping[str, Any]) -> dict[str, Any]:
             raise wrong("/visibility", f"must be one of {', '.join(Run.Visibility.values)}.")
         if body["visibility"] == Run.Visibility.PUBLIC and not view.caller.may("registry:publish"):
             raise Problem(403, "not_allowed", "This needs the scope registry:publish.", required_scope="registry:publish", granted=sorted(view.caller.scopes))
+        if row.is_dry and body["visibility"] == Run.Visibility.PUBLIC:
+            raise Conflict("dry_run", "No model was asked in this run, so it has nothing to publish.")
         row.visibility = body["visibility"]
         fields.append("visibility")
     if "review_resolution" in body:

@@ -7,7 +7,7 @@ from typing import Any
 from access.caller import Caller
 from panels.api.wording import to_json
 from suite.api.shapes import link, usd
-from suite.models import Run, Subset
+from suite.models import DRY, Run, Subset
 from suite.registry.comparing import by_kind
 from suite.running import summary
 from suite.seeing import readable_runs
@@ -18,7 +18,11 @@ MOST_ROWS = 200
 def boards(caller: Caller, subset: Subset) -> list[dict[str, Any]]:
     """Gives every board of a subset that the caller may see, the newest version first."""
     runs = (
-        readable_runs(caller).filter(subset=subset, status=Run.Status.OK, scope="full").select_related("impl", "benchmark", "subset").order_by("-finished_at")
+        readable_runs(caller)
+        .filter(subset=subset, status=Run.Status.OK, scope="full")
+        .exclude(source=DRY)
+        .select_related("impl", "benchmark", "subset")
+        .order_by("-finished_at")
     )
     groups: dict[tuple[int, str, int], dict[str, Run]] = {}
     for run in runs[:2000]:

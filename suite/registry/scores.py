@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from panels.picking import Word
-from suite.models import Run, Task
+from suite.models import DRY, Run, Task
 
 WITHIN = timedelta(days=180)
 # However many tasks a benchmark has, it is worth so many verdicts at most: it asks one kind of thing.
@@ -21,6 +21,7 @@ def of(collection: str, aliases: Sequence[str]) -> Mapping[str, Word]:
     """Gives each model's share of tasks passed, over its newest whole run of each subset. `collection` is not asked after: a benchmark knows none."""
     del collection
     runs = Run.objects.filter(subject__in=list(aliases), status=Run.Status.OK, scope="full", finished_at__gt=timezone.now() - WITHIN, sut__kind="model")
+    runs = runs.exclude(source=DRY)
     newest: dict[tuple[str, str], tuple[str, int]] = {}
     for run_id, subject, subset, scoring in runs.order_by("finished_at").values_list("id", "subject", "subset_id", "scoring"):
         newest[(subject, subset)] = (run_id, scoring)

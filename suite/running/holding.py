@@ -17,12 +17,12 @@ from django.utils import timezone
 
 from access.caller import Caller
 from health import sweep
+from suite import backends, teamsettings
 from suite.grading.contract import Options
 from suite.models import Run, Sample
-from suite.running import needs, recording
+from suite.running import recording
 from suite.running.limits import Limits
 from suite.running.limits import read as read_limits
-from suite.running.needs import Needs
 from suite.running.rescoring import options_of
 from suite.running.subjects import Subject
 
@@ -52,7 +52,8 @@ class Plan:
     language: str
     code: str
     timeout_s: float
-    needs: Needs
+    caps: Mapping[str, int]
+    most_at_once: int
 
 
 def claimable() -> Any:
@@ -89,7 +90,7 @@ def load(run_id: str) -> tuple[Plan, int]:
     row = Run.objects.select_related("impl", "subset").get(pk=run_id)
     grader = dict(row.impl.grader or {})
     options = options_of(grader)
-    caller = Caller(kind="user", judge=row.owner, scopes=frozenset({"ask"}), key_name=f"run:{row.pk}"[:200], team=row.team)
+    caller = Caller(kind="user", judge=row.owner, scopes=frozenset({"ask"}), key_name=f"run:{row.pk}"[:200], team=row.team, pat="test" if row.is_dry else "")
     positions = row.selection.get("positions")
     plan = Plan(
         id=row.pk,
@@ -110,7 +111,8 @@ def load(run_id: str) -> tuple[Plan, int]:
         language=row.impl.language,
         code=row.impl.code,
         timeout_s=float(grader.get("run_timeout", row.subset.recipe.get("run_timeout", 300))),
-        needs=needs.of(row.impl, row.subset_id, row.version),
+        caps=backends.caps_of(row.backend),
+        most_at_once=int(teamsettings.value(row.team, "default_concurrency")),
     )
     return plan, row.interruptions
 

@@ -18,14 +18,16 @@ from django.utils import timezone
 
 from access.caller import Caller
 from panels.snapshot import Snapshot, load_snapshot
-from suite import canonical, ids
+from suite import backends, canonical, ids, teamsettings
 from suite.api.problems import NotYet, Unprocessable, Wrong, wrong
-from suite.models import Backend, Metadatum, Row, Run, Subset
+from suite.grading import every
+from suite.models import DRY, Backend, Metadatum, Row, Run, Subset
 from suite.running import limits as ceilings
-from suite.running import needs, recording, subjects
+from suite.running import recording, subjects
 from suite.running.limits import Limits
 from suite.running.subjects import Subject
 from suite.running.targets import Target, find_run, pinned, replayed
+from suite.sandbox import box
 
 __all__ = ["FIELDS", "Target", "find_run", "kept", "launch", "metadata_of", "prepare", "tags_of"]
 
@@ -36,7 +38,7 @@ FIELDS = (
 HARNESSES = ("benchwright", "inspect", "lmeval", "lighteval", "harbor")
 SOURCES = ("manual", "ci", "onboarding", "scheduled")
 MOST_TRIALS = 100
-LOCAL = "local-bwrap"
+LOCAL = teamsettings.LOCAL
 # A reasoning model spends more than this before it names a letter: its answers would be cut off, and its score near chance.
 SMALL_CAP = 512
 CAPS = ("max_tokens", "max_completion_tokens")
@@ -74,7 +76,11 @@ def prepare(caller: Caller, body: Mapping[str, Any]) -> Prepared:
     if harness not in HARNESSES:
         raise wrong("/harness", f"must be one of {', '.join(HARNESSES)}.")
     if harness != "benchwright":
-        raise NotYet(f"The harness {harness}", "Leave harness out: the server's own graders run a pinned benchmark.")
+        raise Unprocessable(
+            "harness_unavailable",
+            f"The harness {harness} is not installed here, and there is no adapter to it yet. Leave harness out: the graders here run a pinned benchmark.",
+            [Wrong("/harness", "harness_unavailable", "GET /v1/harnesses lists those there are.")],
+        )
     if mode == "request":
         raise NotYet("Launching by a request in words", "Name a benchmark, or replay a run: GET /v1/registry/benchmarks lists them.")
     caps = ceilings.read(body.get("limits"), body.get("constraints"))
@@ -84,15 +90,16 @@ def prepare(caller: Caller, body: Mapping[str, Any]) -> Prepared:
     if (body.get("source") or "manual") not in SOURCES:
         raise wrong("/source", f"must be one of {', '.join(SOURCES)}.")
     tags_of(body.get("tags"))
+    visibility_of(caller, body.get("visibility"))
     target = replayed(caller, body["replay"], cap) if mode == "replay" else pinned(caller, body, cap)
     parent = target.parent
     if trials is None:
-        trials = parent.trials if parent is not None else recipe_trials(target.subset)
+        trials = parent.trials if parent is not None else recipe_trials(target.subset, caller.team)
     if parent is not None and body.get("limits") is None and body.get("constraints") is None:
         caps = ceilings.read(parent.limits)
     merged = {**(parent.metadata if parent is not None else {}), **metadata}
-    needs.check(target.impl, target.subset.pk, target.version)
-    return Prepared(body, target, caps, trials, merged, backend_of(body.get("compute")), load_snapshot())
+    can_be_run(target)
+    return Prepared(body, target, caps, trials, merged, backend_of(caller, body.get("compute")), load_snapshot())
 
 
 def subject_of(prepared: Prepared, sut: Any) -> Subject:
@@ -110,6 +117,17 @@ def subject_of(prepared: Prepared, sut: Any) -> Subject:
 
 def begun(caller: Caller, prepared: Prepared, subject: Subject, sweep: str = "") -> Run:
     return kept(caller, prepared.body, prepared.target, subject, prepared.caps, prepared.trials, prepared.metadata, prepared.backend, sweep)
+
+
+def can_be_run(target: Target) -> None:
+    """Looks whether this server can grade by an impl. Errors: Unprocessable."""
+    if target.impl.language != "builtin" and (missing := box.trouble()):
+        raise Unprocessable(
+            "sandbox_unavailable", f"The impl is code, and there is no sandbox to run it in: {missing}", [Wrong("/impl", "sandbox_unavailable", missing)]
+        )
+    kind = (target.impl.grader or {}).get("kind")
+    if target.impl.language == "builtin" and kind and kind not in every():
+        raise Unprocessable("grader_unknown", f"This server has no grader {kind}.", [Wrong("/impl", "grader_unknown", "is none of this server's.")])
 
 
 def warnings_of(target: Target, subject: Subject, caps: Limits) -> list[str]:
@@ -175,20 +193,21 @@ def trials_of(body: Mapping[str, Any]) -> int | None:
     return value
 
 
-def recipe_trials(subset: Subset) -> int:
-    value = subset.recipe.get("trials", 1)
-    return value if isinstance(value, int) and 1 <= value <= MOST_TRIALS else 1
+def recipe_trials(subset: Subset, team: str) -> int:
+    """Gives how often a task is tried where the launch does not say: as the recipe says, else as the team has it."""
+    value = subset.recipe.get("trials")
+    return value if isinstance(value, int) and 1 <= value <= MOST_TRIALS else int(teamsettings.value(team, "default_trials"))
 
 
-def backend_of(asked: Any) -> str:
+def backend_of(caller: Caller, asked: Any) -> str:
     """Finds a backend that an admin set up. Errors: Unprocessable."""
-    names = list(Backend.objects.values_list("name", "is_default"))
     if asked is None:
-        return next((name for name, is_default in names if is_default), LOCAL)
-    if asked != LOCAL and asked not in [name for name, _ in names]:
+        return backends.default_for(caller.team)
+    names = sorted({LOCAL, *Backend.objects.values_list("name", flat=True)})
+    if asked not in names:
         raise Unprocessable(
             "backend_unknown",
-            f"There is no backend {str(asked)[:80]}. There are: {', '.join([LOCAL, *(n for n, _ in names)])}.",
+            f"There is no backend {str(asked)[:80]}. There are: {', '.join(names)}.",
             [Wrong("/compute", "backend_unknown", "is none.")],
         )
     return str(asked)
@@ -223,7 +242,7 @@ def kept(
         sut=subject.said(),
         driver=str(body.get("driver") or "")[:300],
         backend=backend,
-        source=body.get("source") or "manual",
+        source=DRY if caller.is_dry else body.get("source") or "manual",
         limits=caps.said(),
         trials=trials,
         metadata=dict(metadata),
@@ -234,6 +253,7 @@ def kept(
         parent=target.parent,
         sweep=sweep,
         seed=seed,
+        visibility=visibility_of(caller, body.get("visibility")),
         owner=caller.owner,
         team=caller.team,
         key_id=caller.key_id,
@@ -257,6 +277,15 @@ def kept(
     return run
 
 
+def visibility_of(caller: Caller, asked: Any) -> str:
+    """Reads who may see a run: as asked, else as the team has it. Nothing becomes public before there is anything to see. Errors: Unprocessable."""
+    if asked is None:
+        return str(teamsettings.value(caller.team, "default_visibility"))
+    if asked not in ("private", "team"):
+        raise wrong("/visibility", "must be private or team; a run is published once it has ended.")
+    return str(asked)
+
+
 def tags_of(value: Any) -> list[str]:
     if value is None:
         return []
@@ -267,10 +296,8 @@ def tags_of(value: Any) -> list[str]:
 
 def fingerprint(run: Run) -> str:
     """Makes one digest of all that a run's result depends on but chance: equal ones are comparable."""
-    needed = needs.of(run.impl, run.subset_id, run.version)
     return canonical.digest(
         {
-            **({"judges": needs.judges(run.impl, load_snapshot())} if needed.judge else {}),
             "selection": run.selection["digest"],
             "impl": run.impl.digest,
             "sut": run.sut,
@@ -278,5 +305,6 @@ def fingerprint(run: Run) -> str:
             "harness": run.harness,
             "backend": run.backend,
             "graders": 1,
+            **({"dry": True} if run.is_dry else {}),
         }
     )

@@ -16,7 +16,7 @@ from suite.api.problems import Conflict, Unprocessable
 from suite.grading.contract import Call, Options, Output
 from suite.grading.outcomes import Grade, Outcome
 from suite.models import Impl, Row, Run, Sample, Task
-from suite.running import recording
+from suite.running import recording, retention
 
 BATCH = 500
 # What these came to says nothing of the output, so no other grader changes it.
@@ -37,11 +37,11 @@ def rescore(run: Run, impl: Impl) -> dict[str, Any]:
     """Adds a scoring by another built-in impl. Shape: the scoring's number and how many tasks changed sides. Errors: Conflict, Unprocessable."""
     if run.status not in (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED):
         raise Conflict("run_not_over", "The run has not ended yet.")
+    if retention.is_emptied(run.pk):
+        raise Conflict("outputs_gone", "The run's outputs are older than the team keeps them (retention_days), so they cannot be graded again.")
     if impl.language != "builtin":
         raise Unprocessable("rescore_unsupported", "Only built-in graders score again: an impl with code asks the model itself.")
     grader = impl.grader or {}
-    if (kind := grading.every().get(str(grader.get("kind", "")))) is not None and (kind.needs_sandbox or kind.needs_judge):
-        raise Unprocessable("rescore_unsupported", f"Grading by {kind.name} takes more than the stored outputs. Replay the run, or fork it with this grader.")
     options, kind_name = options_of(grader), str(grader.get("kind", ""))
     number = run.scoring + 1
     changed: Counter[str] = Counter()
@@ -93,9 +93,6 @@ def regraded(sample: Sample, row: Row, kind_name: str, options: Options) -> Grad
     kept, body = recording.unpacked(sample.payload), json.loads(row.body)
     output = Output(kept["output"], tuple(Call(c["name"], c["arguments"]) for c in kept.get("calls", [])))
     try:
-        kind = grading.every()[kind_name or row.kind]
-        if kind.needs_sandbox or kind.needs_judge:  # a row of its own kind among others: what it came to stands
-            return Grade(Outcome(sample.outcome), sample.score, reason=sample.reason)
-        return kind.grade(output, body["input"], body["expected"], options)
+        return grading.every()[kind_name or row.kind].grade(output, body["input"], body["expected"], options)
     except Exception as error:
         return Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}")

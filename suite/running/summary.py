@@ -62,13 +62,13 @@ def of(run: Run, scoring: int | None = None) -> dict[str, Any]:
     }
 
 
-def of_rate(run: Run, scoring: int, passed: int, scored: int) -> Interval | None:
+def of_rate(run: Run, scoring: int, passed: int, scored: int, confidence: float = intervals.CONFIDENCE) -> Interval | None:
     """Gives the pass rate's interval: Wilson's, or where tasks come in clusters the mean's, which is wider."""
     tasks = Task.objects.filter(run=run, scoring=scoring, score__isnull=False)
     if scored == 0 or scored > MOST_FOR_CLUSTERS or not tasks.exclude(cluster="").exists():
-        return intervals.wilson(passed, scored)
+        return intervals.wilson(passed, scored, confidence)
     rows = list(tasks.values_list("passed", "cluster", "position"))
-    return intervals.mean([float(bool(p)) for p, _, _ in rows], [cluster or position for _, cluster, position in rows])
+    return intervals.mean([float(bool(p)) for p, _, _ in rows], [cluster or position for _, cluster, position in rows], confidence)
 
 
 def percentiles(run: Run, scoring: int, done: int) -> tuple[int | None, int | None]:

@@ -166,7 +166,7 @@ REFUSED = [
     ({"benchmark": "none such"}, 404, "benchmark_not_found"),
     ({"benchmark": "x", "agent": "gpt"}, 422, "unknown_field"),
     ({"benchmark": "x", "speed": 3}, 422, "unknown_field"),
-    ({"benchmark": "x", "harness": "inspect"}, 501, "not_implemented"),
+    ({"benchmark": "x", "harness": "inspect"}, 422, "harness_unavailable"),
     ({"benchmark": "x", "limits": {"run": {"cost": 0}}}, 422, "invalid_limits"),
     ({"benchmark": "x", "limits": {"run": {"model_cost": 1}}}, 422, "invalid_limits"),
     ({"benchmark": "x", "constraints": {"max_cost_cents": -5}}, 422, "invalid_limits"),
