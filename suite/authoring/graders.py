@@ -8,8 +8,9 @@ from typing import Any
 
 from suite.api.problems import Unprocessable, Wrong, wrong
 from suite.grading import every
+from suite.grading.contract import RowError
 
-FIELDS = ("kind", "pass_threshold", "decimal", "ignore_case", "tolerance", "judge", "rubric", "prompt", "timeout", "answers")
+FIELDS = ("kind", "pass_threshold", "decimal", "ignore_case", "tolerance", "timeout", "memory_mb", "judge", "rubric", "choices", "reduce")
 
 
 def read(value: Any) -> dict[str, Any] | None:
@@ -38,4 +39,9 @@ def read(value: Any) -> dict[str, Any] | None:
     tolerance = value.get("tolerance", 1e-9)
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not isfinite(tolerance) or not 0 <= tolerance < 1:
         raise wrong("/grader/tolerance", "must be a number from 0 to 1.")
+    if kind is not None:
+        try:
+            every()[kind].look_at(value)
+        except RowError as error:
+            raise wrong(f"/grader{error.pointer}", str(error)) from None
     return dict(value)

@@ -170,6 +170,11 @@ def check_kind(kind: str, row_input: Any, expected: Any, grader: Mapping[str, An
     """Lets a built-in kind look at its row. A kind that is not built in needs an impl, which looks for itself."""
     if found := every().get(kind):
         found.check(row_input, expected)
+        if not grader.get("kind"):
+            try:
+                found.look_at(grader)
+            except RowError as error:
+                raise RowError("/input/kind", f"is {kind}, and the subset's grader is none for it: {error.pointer} {error}") from None
     elif not grader.get("kind") and kind:
         raise RowError("/input/kind", f"is {kind}, which no built-in grader grades. There are: {', '.join(every())}.")
     elif not kind:

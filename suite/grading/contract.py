@@ -54,9 +54,15 @@ class Options:
 
 
 class Kind(Protocol):
+    """Shape: `needs_sandbox` and `needs_judge` say that grading takes more than the answer: it then is a `BoxedKind`, or a `JudgedKind`."""
+
     name: str
-    needs_sandbox: bool
-    needs_judge: bool
+    needs_sandbox: bool = False
+    needs_judge: bool = False
+
+    def look_at(self, grader: Mapping[str, Any]) -> None:
+        """Looks whether a subset's grader says what this kind needs. Errors: RowError, its pointer into the grader."""
+        return None
 
     def check(self, row_input: Any, expected: Any) -> None:
         """Looks whether a row can be used. Errors: RowError."""
@@ -68,6 +74,31 @@ class Kind(Protocol):
 
     def oracle(self, row_input: Any, expected: Any) -> Output:
         """Gives an answer that must be right: what admission tries first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Code that a model wrote, and the tests that it has to stand. Shape: `entry_point` is the name that tests get as `candidate`, "" for none."""
+
+    code: str
+    tests: str
+    entry_point: str = ""
+
+
+class BoxedKind(Kind, Protocol):
+    """A kind whose answers are run."""
+
+    def program(self, output: Output, row_input: Any, expected: Any) -> Program | Grade:
+        """Takes out of an answer what is to be run; a grade where nothing is."""
+        ...
+
+
+class JudgedKind(Kind, Protocol):
+    """A kind whose answers other models grade."""
+
+    def brief(self, answer: str, row_input: Any, expected: Any, grader: Mapping[str, Any], sign: str) -> Question:
+        """Writes what a judge is asked. Shape: `sign` is this call's own; a verdict that does not carry it is none."""
         ...
 
 

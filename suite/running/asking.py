@@ -100,12 +100,12 @@ def request_of(subject: Subject, question: Question, params: Mapping[str, Any]) 
     return dialects.get("openai-chat").read_request(Inbound("/v1/chat/completions", "", {}, orjson.loads(orjson.dumps(body))))
 
 
-async def ask(gateway: Gateway, snapshot: Snapshot, caller: Caller, request: Request, request_id: str) -> Said:
+async def ask(gateway: Gateway, snapshot: Snapshot, caller: Caller, request: Request, request_id: str, purpose: str = PURPOSE) -> Said:
     """Asks once and waits for the whole answer. Failures are values: whoever asked decides whether to ask again."""
     began = time.monotonic()
     tray = Tray()
     turn = Turn(gateway, SUITE, caller, request, snapshot, request_id, tray, began)
-    turn.purpose = PURPOSE
+    turn.purpose = purpose
     error: CallerError | None = None
     try:
         await serve(turn)

@@ -30,15 +30,14 @@ from access.ids import new_id
 from health import errands
 from panels.gateway import Gateway
 from panels.snapshot import Snapshot
-from suite import grading
-from suite.grading.contract import Kind
-from suite.grading.outcomes import Grade
 from suite.models import Answer, Row, Run
 from suite.running import recording, subjects
 from suite.running.asking import Said, ask, request_of
 from suite.running.coding import Coding
 from suite.running.concurrency import MOST, START, Controller
 from suite.running.holding import LEASE_S, Plan, begin, chunks, claim, claimable, left, left_count, let_go, load, look_at, phases_at
+from suite.running.judging import Judging
+from suite.running.marking import Marking
 from suite.running.proxy import Pass, Proxy
 from suite.running.sampling import Done, Item, MoneySpent, read_back, sample, written
 from suite.sandbox import box
@@ -140,7 +139,7 @@ async def work_on(gateway: Gateway, proxy: Proxy, run_id: str, name: str, until:
     try:
         if interruptions > MOST_INTERRUPTIONS:
             standing.failed = f"Its process died {interruptions} times without one new result."
-        elif plan.language != "builtin" and (missing := box.trouble()):
+        elif plan.needs.sandbox and (missing := box.trouble()):
             standing.failed = f"sandbox_unavailable: {missing}"
         else:
             await in_thread(begin, run_id)
@@ -161,12 +160,12 @@ class Worker:
 
     def __init__(self, gateway: Gateway, proxy: Proxy, plan: Plan, standing: Standing, name: str, until: float, in_thread: Any) -> None:
         self.gateway, self.plan, self.standing, self.name, self.until, self.in_thread = gateway, plan, standing, name, until, in_thread
-        self.kind: Kind = grading.every()[plan.kind] if plan.kind else None  # type: ignore[assignment]
         self.controller = Controller(limit=min(START, plan.most_at_once), most=min(MOST, plan.most_at_once), changes=self.tell_change)
         boxed = box.Limits(wall_s=plan.timeout_s, cpu_s=int(plan.timeout_s) + 1, **plan.caps)
         self.coding = Coding(plan.code, proxy, boxed) if plan.language != "builtin" else None
-        # What grades in no time needs no answer written down before.
-        self.keeps = self.coding is not None
+        judging = Judging(gateway, gateway.snapshot, plan.caller, plan.id, plan.grader, plan.subject) if plan.needs.judge else None
+        self.marking = Marking(plan.kind, plan.grader, plan.options, self.coding, judging)
+        self.keeps = plan.needs.sandbox or plan.needs.judge
         self.looked_at = self.renewed_at = time.monotonic()
         self.stop = False
         self.started = 0
@@ -205,9 +204,9 @@ class Worker:
 
     def start(self, item: Item) -> None:
         plan = self.plan
-        keep = self.keep if self.keeps else None
+        keep = self.keep if self.keeps and self.marking.takes_time(item.kind) else None
         had = self.had.pop((item.position, item.trial), None)
-        task = asyncio.create_task(sample(plan.id, item, plan.trials, self.ask, self.judge, plan.limits, plan.options, self.heard, keep, had))
+        task = asyncio.create_task(sample(plan.id, item, plan.trials, self.ask, self.marking.mark, plan.limits, plan.options, self.heard, keep, had))
         self.standing.under_way[task] = self.standing.expected_cost()
         self.controller.started(len(self.standing.under_way))
         self.started += 1
@@ -297,7 +296,7 @@ class Worker:
         params = dict(self.plan.subject.params or {})
         if "seed" in params and isinstance(params["seed"], int):
             params["seed"] += item.trial - 1  # trials that were all alike would tell nothing
-        request = request_of(self.plan.subject, self.kind_of(item).ask(item.input), params)
+        request = request_of(self.plan.subject, self.marking.kind_of(item.kind).ask(item.input), params)
         del attempt
         return await ask(self.gateway, snapshot, self.plan.caller, request, self.plan.id)
 
@@ -307,14 +306,6 @@ class Worker:
     def keep(self, item: Item, said: Said) -> None:
         line = {"run_id": self.plan.id, "position": item.position, "trial": item.trial, "payload": written(said)}
         self.gateway.writer.record({recording.ANSWERS: [line]})
-
-    async def judge(self, item: Item, said: Said) -> Grade:
-        if self.coding is not None:
-            return await self.coding.score(item, said, self.plan.options)
-        return self.kind_of(item).grade(said.output, item.input, item.expected, self.plan.options)
-
-    def kind_of(self, item: Item) -> Kind:
-        return self.kind or grading.every()[item.kind]
 
     def heard(self, error: CallerError | None) -> None:
         now = time.monotonic()

@@ -20,9 +20,10 @@ from health import sweep
 from suite import backends, teamsettings
 from suite.grading.contract import Options
 from suite.models import Run, Sample
-from suite.running import recording
+from suite.running import needs, recording
 from suite.running.limits import Limits
 from suite.running.limits import read as read_limits
+from suite.running.needs import Needs
 from suite.running.rescoring import options_of
 from suite.running.subjects import Subject
 
@@ -52,6 +53,7 @@ class Plan:
     language: str
     code: str
     timeout_s: float
+    needs: Needs
     caps: Mapping[str, int]
     most_at_once: int
 
@@ -111,6 +113,7 @@ def load(run_id: str) -> tuple[Plan, int]:
         language=row.impl.language,
         code=row.impl.code,
         timeout_s=float(grader.get("run_timeout", row.subset.recipe.get("run_timeout", 300))),
+        needs=needs.of(row.impl, row.subset_id, row.version),
         caps=backends.caps_of(row.backend),
         most_at_once=int(teamsettings.value(row.team, "default_concurrency")),
     )

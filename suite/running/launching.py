@@ -20,14 +20,12 @@ from access.caller import Caller
 from panels.snapshot import Snapshot, load_snapshot
 from suite import backends, canonical, ids, teamsettings
 from suite.api.problems import NotYet, Unprocessable, Wrong, wrong
-from suite.grading import every
 from suite.models import DRY, Backend, Metadatum, Row, Run, Subset
 from suite.running import limits as ceilings
-from suite.running import recording, subjects
+from suite.running import needs, recording, subjects
 from suite.running.limits import Limits
 from suite.running.subjects import Subject
 from suite.running.targets import Target, find_run, pinned, replayed
-from suite.sandbox import box
 
 __all__ = ["FIELDS", "Target", "find_run", "kept", "launch", "metadata_of", "prepare", "tags_of"]
 
@@ -98,7 +96,7 @@ def prepare(caller: Caller, body: Mapping[str, Any]) -> Prepared:
     if parent is not None and body.get("limits") is None and body.get("constraints") is None:
         caps = ceilings.read(parent.limits)
     merged = {**(parent.metadata if parent is not None else {}), **metadata}
-    can_be_run(target)
+    needs.check(target.impl, target.subset.pk, target.version)
     return Prepared(body, target, caps, trials, merged, backend_of(caller, body.get("compute")), load_snapshot())
 
 
@@ -117,17 +115,6 @@ def subject_of(prepared: Prepared, sut: Any) -> Subject:
 
 def begun(caller: Caller, prepared: Prepared, subject: Subject, sweep: str = "") -> Run:
     return kept(caller, prepared.body, prepared.target, subject, prepared.caps, prepared.trials, prepared.metadata, prepared.backend, sweep)
-
-
-def can_be_run(target: Target) -> None:
-    """Looks whether this server can grade by an impl. Errors: Unprocessable."""
-    if target.impl.language != "builtin" and (missing := box.trouble()):
-        raise Unprocessable(
-            "sandbox_unavailable", f"The impl is code, and there is no sandbox to run it in: {missing}", [Wrong("/impl", "sandbox_unavailable", missing)]
-        )
-    kind = (target.impl.grader or {}).get("kind")
-    if target.impl.language == "builtin" and kind and kind not in every():
-        raise Unprocessable("grader_unknown", f"This server has no grader {kind}.", [Wrong("/impl", "grader_unknown", "is none of this server's.")])
 
 
 def warnings_of(target: Target, subject: Subject, caps: Limits) -> list[str]:
@@ -296,8 +283,10 @@ def tags_of(value: Any) -> list[str]:
 
 def fingerprint(run: Run) -> str:
     """Makes one digest of all that a run's result depends on but chance: equal ones are comparable."""
+    needed = needs.of(run.impl, run.subset_id, run.version)
     return canonical.digest(
         {
+            **({"judges": needs.judges(run.impl, load_snapshot())} if needed.judge else {}),
             "selection": run.selection["digest"],
             "impl": run.impl.digest,
             "sut": run.sut,

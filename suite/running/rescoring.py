@@ -42,6 +42,8 @@ def rescore(run: Run, impl: Impl) -> dict[str, Any]:
     if impl.language != "builtin":
         raise Unprocessable("rescore_unsupported", "Only built-in graders score again: an impl with code asks the model itself.")
     grader = impl.grader or {}
+    if (kind := grading.every().get(str(grader.get("kind", "")))) is not None and (kind.needs_sandbox or kind.needs_judge):
+        raise Unprocessable("rescore_unsupported", f"Grading by {kind.name} takes more than the stored outputs. Replay the run, or fork it with this grader.")
     options, kind_name = options_of(grader), str(grader.get("kind", ""))
     number = run.scoring + 1
     changed: Counter[str] = Counter()
@@ -93,6 +95,9 @@ def regraded(sample: Sample, row: Row, kind_name: str, options: Options) -> Grad
     kept, body = recording.unpacked(sample.payload), json.loads(row.body)
     output = Output(kept["output"], tuple(Call(c["name"], c["arguments"]) for c in kept.get("calls", [])))
     try:
-        return grading.every()[kind_name or row.kind].grade(output, body["input"], body["expected"], options)
+        kind = grading.every()[kind_name or row.kind]
+        if kind.needs_sandbox or kind.needs_judge:  # a row of its own kind among others: what it came to stands
+            return Grade(Outcome(sample.outcome), sample.score, reason=sample.reason)
+        return kind.grade(output, body["input"], body["expected"], options)
     except Exception as error:
         return Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}")

@@ -61,15 +61,24 @@ class Done:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A grade, and what it cost to come by where others were asked for it. Units: `cost_pusd` trillionths of a US dollar, None where unknown."""
+
+    grade: Grade
+    cost_pusd: int | None = 0
+    calls: tuple[str, ...] = ()
+
+
 Ask = Callable[[Item, int], Awaitable[Said]]
-Judge = Callable[[Item, Said], Awaitable[Grade]]
+Mark = Callable[[Item, Said], Awaitable[Marked]]
 Heard = Callable[[CallerError | None], None]
 Keep = Callable[[Item, Said], None]
 SCORER = "scorer_failed"
 
 
 async def sample(
-    run: str, item: Item, trials: int, ask: Ask, judge: Judge, limits: Limits, options: Options, heard: Heard, keep: Keep | None = None, had: Said | None = None
+    run: str, item: Item, trials: int, ask: Ask, mark: Mark, limits: Limits, options: Options, heard: Heard, keep: Keep | None = None, had: Said | None = None
 ) -> Done:
     """Asks until there is an answer, grades it, and gives the line.
 
@@ -109,7 +118,9 @@ async def sample(
         spent, unpriced, calls, attempts = had.cost_pusd or 0, had.cost_pusd is None, list(had.calls), 1
     elif keep is not None and said.error is None:
         keep(item, said)
-    grade = await graded(item, said, judge, limits, spent, began, waited_s)
+    marked = await graded(item, said, mark, limits, spent, began, waited_s)
+    grade, spent, unpriced = marked.grade, spent + (marked.cost_pusd or 0), unpriced or marked.cost_pusd is None
+    calls += marked.calls
     line = {**line_of(run, item, trials, said, grade, attempts, started_at, calls, None if unpriced else spent, options), "was_kept": keep is not None}
     return Done(item, grade, line, spent, said.error.message if said.error else "")
 
@@ -149,8 +160,20 @@ def broken(limits: Limits, spent: int, began: float, waited_s: float, said: Said
     return ""
 
 
-async def graded(item: Item, said: Said, judge: Judge, limits: Limits, spent: int, began: float, waited_s: float) -> Grade:
-    """Gives each answer, and each want of one, its outcome."""
+async def graded(item: Item, said: Said, mark: Mark, limits: Limits, spent: int, began: float, waited_s: float) -> Marked:
+    """Gives each answer, and each want of one, its outcome. Errors: MoneySpent."""
+    if (settled := without_grader(said, limits, spent, began, waited_s)) is not None:
+        return Marked(settled)
+    try:
+        return await mark(item, said)
+    except MoneySpent:
+        raise
+    except Exception as error:  # a grader's fault is never the model's
+        return Marked(Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}"))
+
+
+def without_grader(said: Said, limits: Limits, spent: int, began: float, waited_s: float) -> Grade | None:
+    """Gives the outcome of what needs no grader: no answer, or one that broke a ceiling, was cut off or declined. None for an answer to be graded."""
     ceiling = broken(limits, spent, began, waited_s, said)
     if said.error is not None and said.error.code == "task_duration":
         ceiling = ceiling or "attempt.duration"
@@ -168,10 +191,7 @@ async def graded(item: Item, said: Said, judge: Judge, limits: Limits, spent: in
         )
     if said.is_refused:
         return Grade(Outcome.REFUSED, 0.0, said.output.text[:200], "refusal", "The model declined.")
-    try:
-        return await judge(item, said)
-    except Exception as error:  # a grader's fault is never the model's
-        return Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}")
+    return None
 
 
 def line_of(

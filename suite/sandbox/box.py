@@ -263,23 +263,22 @@ async def run(
     sockets: Mapping[str, Path] | None = None,
     folders: Mapping[str, Path] | None = None,
     stdin: bytes | None = None,
-    stdin_fd: int | None = None,
-    stdout_fd: int | None = None,
-    pass_fds: Sequence[int] = (),
+    given_fds: Sequence[int] = (),
     with_results: bool = False,
 ) -> Ended:
     """Runs one command and waits until nothing of it is left.
 
     Shape: `files` stand in the working folder, writable; `sockets` are unix sockets of the host by the path that they have inside, `folders`
-    folders of the host that can be read there. With `with_results`
-    a descriptor is handed in whose number stands in BENCH_RESULTS, and what is written to it comes back apart from the output.
+    folders of the host that can be read there. With `with_results` a descriptor is handed in whose number stands in BENCH_RESULTS, and what is written
+    to it comes back apart from the output. `given_fds` go in under their numbers and are closed here, whatever happens.
     Errors: SandboxUnavailable.
     """
+    mine: list[int] = list(given_fds)
     if found := trouble():
+        for descriptor in mine:
+            os.close(descriptor)
         raise SandboxUnavailable(found)
     limits = limits or Limits()
-    handed: list[int] = list(pass_fds)
-    mine: list[int] = []
     environment = dict(env or {})
     results: asyncio.Task[bytes] | None = None
     read_end = -1
@@ -300,10 +299,10 @@ async def run(
             environment["BENCH_RESULTS"] = str(write_end)
         process = await asyncio.create_subprocess_exec(
             *command_line(command, limits, inside, filter_fd, environment, sockets or {}, folders or {}),
-            stdin=stdin_fd if stdin_fd is not None else subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-            stdout=stdout_fd if stdout_fd is not None else subprocess.PIPE,
+            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(*handed, *mine),
+            pass_fds=mine,
             start_new_session=True,
             env={"PATH": os.defpath},
         )

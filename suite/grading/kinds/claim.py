@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from suite.grading import answers
-from suite.grading.contract import Options, Output, Question, RowError, canary_of, text_at
+from suite.grading.contract import Kind, Options, Output, Question, RowError, canary_of, text_at
 from suite.grading.outcomes import Grade, right, unparsed
 
 SAID = re.compile(
@@ -16,10 +16,8 @@ SAID = re.compile(
 HOLDS = {"true": True, "correct": True, "yes": True, "false": False, "wrong": False, "untrue": False, "incorrect": False, "no": False}
 
 
-class Claim:
+class Claim(Kind):
     name = "claim"
-    needs_sandbox = False
-    needs_judge = False
 
     def check(self, row_input: Any, expected: Any) -> None:
         text_at(row_input, "claim", "/input")

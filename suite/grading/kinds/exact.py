@@ -6,14 +6,12 @@ import re
 from typing import Any
 
 from suite.grading import answers, numbers
-from suite.grading.contract import Options, Output, Question, RowError, text_at
+from suite.grading.contract import Kind, Options, Output, Question, RowError, text_at
 from suite.grading.outcomes import Grade, right, unparsed
 
 
-class Exact:
+class Exact(Kind):
     name = "exact"
-    needs_sandbox = False
-    needs_judge = False
 
     def check(self, row_input: Any, expected: Any) -> None:
         text_at(row_input, "question", "/input")

@@ -6,14 +6,12 @@ import json
 from typing import Any
 
 from suite.grading import strictjson
-from suite.grading.contract import Call, Options, Output, Question, RowError, text_at
+from suite.grading.contract import Call, Kind, Options, Output, Question, RowError, text_at
 from suite.grading.outcomes import Grade, right, unparsed
 
 
-class FunctionCall:
+class FunctionCall(Kind):
     name = "function_call"
-    needs_sandbox = False
-    needs_judge = False
 
     def check(self, row_input: Any, expected: Any) -> None:
         text_at(row_input, "question", "/input")

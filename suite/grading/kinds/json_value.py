@@ -7,14 +7,12 @@ from typing import Any
 import jsonschema
 
 from suite.grading import strictjson
-from suite.grading.contract import Options, Output, Question, RowError, text_at
+from suite.grading.contract import Kind, Options, Output, Question, RowError, text_at
 from suite.grading.outcomes import Grade, Outcome, right, unparsed
 
 
-class JsonValue:
+class JsonValue(Kind):
     name = "json"
-    needs_sandbox = False
-    needs_judge = False
 
     def check(self, row_input: Any, expected: Any) -> None:
         text_at(row_input, "question", "/input")

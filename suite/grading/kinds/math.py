@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from suite.grading import answers, numbers
-from suite.grading.contract import Options, Output, Question, RowError, text_at
+from suite.grading.contract import Kind, Options, Output, Question, RowError, text_at
 from suite.grading.outcomes import Grade, right, undecided, unparsed
 
 
-class Math:
+class Math(Kind):
     name = "math"
-    needs_sandbox = False
-    needs_judge = False
 
     def check(self, row_input: Any, expected: Any) -> None:
         text_at(row_input, "question", "/input")

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from suite.grading import answers
-from suite.grading.contract import Options, Output, Question, RowError, text_at
+from suite.grading.contract import Kind, Options, Output, Question, RowError, text_at
 from suite.grading.outcomes import Grade, right, unparsed
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -19,10 +19,8 @@ WORDS = re.compile(r"(?<![A-Za-z0-9'\u2019])(?:A|I)(?= (?!(?:is|was|would|seems|
 STANDING = re.compile(r"(?<![A-Za-z0-9'\u2019])\(?([A-Z])\)?(?![A-Za-z0-9'\u2019])")
 
 
-class MultipleChoice:
+class MultipleChoice(Kind):
     name = "multiple_choice"
-    needs_sandbox = False
-    needs_judge = False
 
     def check(self, row_input: Any, expected: Any) -> None:
         text_at(row_input, "question", "/input")

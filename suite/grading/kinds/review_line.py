@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from suite.grading import answers, strictjson
-from suite.grading.contract import Options, Output, Question, RowError, canary_of, text_at
+from suite.grading.contract import Kind, Options, Output, Question, RowError, canary_of, text_at
 from suite.grading.outcomes import Grade, right, scored, unparsed
 
 NONE = re.compile(r"\b(?:none|no[\s-]*(?:bugs?|faults?|faulty\s+lines?|errors?|problems?|issues?)|nothing\s+(?:is\s+)?wrong)\b", re.IGNORECASE)
@@ -18,10 +18,8 @@ QUOTED = re.compile(r"`([^`\n]+)`")
 LONGEST = 3
 
 
-class ReviewLine:
+class ReviewLine(Kind):
     name = "review_line"
-    needs_sandbox = False
-    needs_judge = False
 
     def check(self, row_input: Any, expected: Any) -> None:
         code = text_at(row_input, "code", "/input")

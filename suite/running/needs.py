@@ -1,0 +1,55 @@
+"""What grading takes besides the answers: a sandbox, judges. Known when a run is launched, and again when it is worked on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from panels.snapshot import Snapshot, load_snapshot
+from suite.api.problems import Problem, Unprocessable, Wrong
+from suite.grading import every
+from suite.models import Impl, Row
+from suite.running import judging
+from suite.sandbox import box
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Shape: `sandbox` for a scorer's code or for programs that models write, `judge` for models that grade."""
+
+    sandbox: bool
+    judge: bool
+
+
+def kinds_of(impl: Impl, subset: str, version: int) -> set[str]:
+    """Names the built-in kinds that a run grades by; where the grader names none, its rows do."""
+    if impl.language != "builtin":
+        return set()
+    kind = str((impl.grader or {}).get("kind") or "")
+    return {kind} if kind else set(Row.objects.filter(subset_id=subset, since__lte=version).order_by().values_list("kind", flat=True).distinct())
+
+
+def of(impl: Impl, subset: str, version: int) -> Needs:
+    kinds = [found for name in kinds_of(impl, subset, version) if (found := every().get(name)) is not None]
+    return Needs(impl.language != "builtin" or any(kind.needs_sandbox for kind in kinds), any(kind.needs_judge for kind in kinds))
+
+
+def check(impl: Impl, subset: str, version: int) -> None:
+    """Looks whether this server can grade by an impl. Errors: Unprocessable."""
+    unknown = sorted(name for name in kinds_of(impl, subset, version) if name not in every())
+    if unknown:
+        raise Unprocessable("grader_unknown", f"This server has no grader {unknown[0]}.", [Wrong("/impl", "grader_unknown", "is none of this server's.")])
+    needs = of(impl, subset, version)
+    if needs.sandbox and (missing := box.trouble()):
+        raise Unprocessable(
+            "sandbox_unavailable", f"Grading runs code, and there is no sandbox to run it in: {missing}", [Wrong("/impl", "sandbox_unavailable", missing)]
+        )
+    if needs.judge:
+        judges(impl, load_snapshot())
+
+
+def judges(impl: Impl, snapshot: Snapshot) -> list[dict[str, object]]:
+    """Says who judges, as they stand now: a part of what a result depends on. Errors: Unprocessable naming the one that is none."""
+    try:
+        return [judge.said() for judge in judging.resolved(impl.grader or {}, snapshot)]
+    except Problem as error:
+        raise Unprocessable("judge_unknown", f"The grader's judge cannot be asked: {error.message}", [Wrong("/impl", "judge_unknown", error.message)]) from None
