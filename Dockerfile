@@ -19,9 +19,11 @@ COPY templates templates
 COPY wire wire
 COPY client client
 COPY scripts/healthcheck.py scripts/healthcheck.py
-# The bench command, for `docker compose exec`.
+# The commands, for `docker compose exec`.
 RUN printf '#!/venv/bin/python\nimport sys\nsys.path.insert(0, "/app/client/src")\nfrom benchwarmers_client.main import main\nmain()\n' \
-    | tee /venv/bin/bench >/venv/bin/benchwarmers && chmod +x /venv/bin/bench /venv/bin/benchwarmers
+    | tee /venv/bin/bench >/venv/bin/benchwarmers \
+    && printf '#!/venv/bin/python\nimport sys\nsys.path.insert(0, "/app/client/src")\nfrom benchwright.cli.main import main\nmain()\n' >/venv/bin/benchwright \
+    && chmod +x /venv/bin/bench /venv/bin/benchwarmers /venv/bin/benchwright
 # Static files once, at build time. The data folder and the secret of this step stay in it.
 RUN BENCHWARMERS_HOME=/tmp/build BENCHWARMERS_SECRET_KEYS=used-for-this-step-only /venv/bin/python manage.py collectstatic --noinput --verbosity 0 \
     && /venv/bin/python -m compileall -q . \

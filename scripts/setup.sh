@@ -41,11 +41,13 @@ install_lock() {
     echo "$LOCK $sum" >.venv/installed
 }
 
-# The bench command of client/ beside the server, always as the checkout has it.
+# The commands of client/ beside the server, always as the checkout has it.
 install_command() {
-    for name in bench benchwarmers; do
+    for name in bench benchwarmers benchwright; do
         [ ! -x ".venv/bin/$name" ] || continue
-        printf '#!%s/.venv/bin/python\nimport sys\nsys.path.insert(0, "%s/client/src")\nfrom benchwarmers_client.main import main\nmain()\n' "$(pwd)" "$(pwd)" >".venv/bin/$name"
+        module=benchwarmers_client.main
+        [ "$name" != benchwright ] || module=benchwright.cli.main
+        printf '#!%s/.venv/bin/python\nimport sys\nsys.path.insert(0, "%s/client/src")\nfrom %s import main\nmain()\n' "$(pwd)" "$(pwd)" "$module" >".venv/bin/$name"
         chmod +x ".venv/bin/$name"
     done
 }

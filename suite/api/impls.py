@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import Q
 from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
@@ -11,7 +12,7 @@ from rest_framework.response import Response
 from access import audit
 from suite import ids
 from suite.api import shapes
-from suite.api.problems import Conflict, Missing, wrong
+from suite.api.problems import Conflict, Missing, Unprocessable, wrong
 from suite.api.repeats import idempotent
 from suite.api.subsets import find_subset
 from suite.api.view import View, flag, text
@@ -31,7 +32,25 @@ def find_impl(view: View, asked: str, *, to_change: bool = False) -> Impl:
 
 
 class Impls(View):
-    scopes = {"POST": ("registry:publish",)}
+    scopes = {"GET": ("registry:read",), "POST": ("registry:publish",)}
+    filters = ("subset", "benchmark", "language")
+
+    def get(self, request: Request) -> Response:
+        """Lists the impls of a subset or a benchmark, newest first: ?subset= or ?benchmark=, perhaps ?language=."""
+        asked = self.filters_wanted()
+        rows = Impl.objects.filter(deleted_at=None).select_related("benchmark")
+        if "subset" in asked:
+            subsets = [find_subset(self, name) for name in asked["subset"]]
+            # What a subset took over from elsewhere stands in its recipe.
+            rows = rows.filter(Q(subset__in=subsets) | Q(pk__in=[str(subset.recipe.get("impl") or "") for subset in subsets]))
+        elif "benchmark" in asked:
+            rows = rows.filter(benchmark__in=[find_benchmark(self.caller, name) for name in asked["benchmark"]])
+        else:
+            raise Unprocessable("filter_missing", "Say whose impls: subset=sub_… or benchmark=bm_….")
+        if "language" in asked:
+            rows = rows.filter(language__in=asked["language"])
+        page = self.keyset_page(rows, ("created_at", "id"), bound_to=str(sorted(asked.items())))
+        return Response({"data": [shapes.impl(row) for row in page.data], "next": page.next})
 
     @idempotent
     def post(self, request: Request) -> Response:

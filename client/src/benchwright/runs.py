@@ -10,7 +10,7 @@ from typing import Any
 from benchwright.errors import ConnectionFailed, WaitTimeout
 from benchwright.objects import Object, given, id_of, wrapped
 from benchwright.pages import Page, TaskPage
-from benchwright.transport import Transport, filtered, path
+from benchwright.transport import Each, Transport, filtered, path
 
 OVER = ("ok", "failed", "halted", "deleted")
 LONG_POLL_S = 30.0
@@ -189,6 +189,16 @@ class Runs:
     def fingerprint(self, run: Run) -> Object:
         """Gives one digest of all that the result depends on: runs with equal ones are comparable."""
         found: Object = self._transport.json("GET", path("runs", id_of(run), "fingerprint"))
+        return found
+
+    def gate(self, run: Run, require: Sequence[str], confidence: float | None = None, min_coverage: float | None = None) -> Object:
+        """Has the server rule whether a run meets thresholds such as "pass_rate=0.90".
+
+        Shape: `verdict` is pass or fail by the figures; with a confidence, given or the team's, inconclusive where an interval holds the threshold.
+        Errors: Conflict while the run is under way.
+        """
+        query = {"require": Each(require), "confidence": confidence, "min_coverage": min_coverage}
+        found: Object = self._transport.json("GET", path("runs", id_of(run), "gate"), query=query)
         return found
 
     def cost(self, run: Run) -> Object:

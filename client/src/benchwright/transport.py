@@ -141,12 +141,18 @@ class Transport:
         return lambda token: self.json("GET", where, query={**query, "page_token": token})
 
 
+class Each(tuple[str, ...]):
+    """Values of one query field that stands there once for each."""
+
+
 def plain(query: Mapping[str, Any] | None) -> dict[str, Any]:
     """Writes query values as the API reads them: true and false, lists with commas, nothing for None."""
     found: dict[str, Any] = {}
     for name, value in (query or {}).items():
         if isinstance(value, bool):
             found[name] = "true" if value else "false"
+        elif isinstance(value, Each):
+            found[name] = list(value)
         elif isinstance(value, list | tuple):
             if value:
                 found[name] = ",".join(str(part) for part in value)

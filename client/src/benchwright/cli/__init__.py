@@ -1,0 +1,1 @@
+"""The `benchwright` command, on top of the SDK."""
