@@ -23,7 +23,7 @@ from health.models import Attempt
 
 GOOD = ("ok",)
 HALF = ("partial", "truncated", "cancelled")
-PURPOSES = ("panel", "merged", "route", "direct", "shadow", "probe", "onboard", "suite")
+PURPOSES = ("panel", "merged", "route", "direct", "shadow", "probe", "onboard", "suite", "judge")
 
 
 class PurposeFilter(DropdownFilter):  # type: ignore[misc]

@@ -19,7 +19,7 @@ from suite.api.view import View, text
 from suite.authoring import graders, impls
 from suite.grading.outcomes import Outcome
 from suite.models import Impl, Run, Sample, Task
-from suite.running import engine, launching, rescoring, selection, targets
+from suite.running import engine, launching, needs, rescoring, selection, targets
 from suite.running.limits import read as read_limits
 from suite.running.subjects import Subject
 from suite.running.targets import find_run
@@ -46,6 +46,7 @@ class Fork(View):
             if chosen is not None
             else selection.choose(parent.subset_id, parent.version, parent.total if parent.scope != "full" else None)
         )
+        needs.check(impl, parent.subset_id, parent.version)
         target = targets.Target("fork", parent.benchmark, parent.subset, parent.version, impl, str(body.get("impl") or ""), parent, picked)
         made = launching.kept(
             self.caller,

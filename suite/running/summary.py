@@ -12,6 +12,7 @@ from suite.api.shapes import usd
 from suite.grading.outcomes import SCORED, Outcome
 from suite.models import Run, Sample, Task
 from suite.review import scores as review
+from suite.running import agreeing
 from suite.statistics import intervals
 from suite.statistics.intervals import Interval
 
@@ -57,6 +58,7 @@ def of(run: Run, scoring: int | None = None) -> dict[str, Any]:
         "cost_complete": not run.has_unpriced,
         "tokens": {"input": sums["input"] or 0, "output": sums["output"] or 0},
         "review": review.of(run, number),
+        "judges": agreeing.of(run),
         "version": number,
         "warnings": warnings_of(outcomes, done),
     }
