@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,6 +19,7 @@ from suite.api.view import View, text
 from suite.authoring import graders, impls
 from suite.grading.outcomes import Outcome
 from suite.models import Impl, Run, Sample, Task
+from suite.reporting import files
 from suite.running import engine, launching, needs, rescoring, selection, targets
 from suite.running.limits import read as read_limits
 from suite.running.subjects import Subject
@@ -130,6 +131,7 @@ class Requeue(View):
                 )
                 Sample.objects.filter(pk=sample.pk).update(superseded=last + 1)
             Task.objects.filter(run=row, scoring=1, position__in=positions).delete()
+            files.forget(Q(run=row))
             Run.objects.filter(pk=row.pk).update(
                 status=Run.Status.QUEUED,
                 error="",

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,7 +18,8 @@ from suite.api import shapes
 from suite.api.problems import Conflict, Missing, Problem, Unprocessable, Wrong, wrong
 from suite.api.repeats import idempotent
 from suite.api.view import View, text
-from suite.models import Artifact, Metadatum, Run, Sample, Task
+from suite.models import Metadatum, Run, Sample, Task
+from suite.reporting import files
 from suite.running import engine, launching, recording, summary
 from suite.running.targets import find_run
 from suite.seeing import owns, readable_runs
@@ -240,7 +241,8 @@ def changed(view: View, row: Run, body: Mapping[str, Any]) -> dict[str, Any]:
 def destroy(row: Run) -> None:
     """Takes a run's data away in one go; the row stays as its own tombstone."""
     with transaction.atomic():
-        for model in (Sample, Task, Artifact, Metadatum):
+        files.forget(Q(run=row))
+        for model in (Sample, Task, Metadatum):
             model.objects.filter(run=row).delete()
         row.events.all().delete()
         now = timezone.now()

@@ -88,6 +88,7 @@ def payload_of(run: Run, task: Task) -> dict[str, Any]:
                 "error_class": sample.reason or None,
                 "duration_ms": sample.duration_ms,
                 "tokens": {"input": sample.input_tokens, "output": sample.output_tokens, "reasoning": sample.reasoning_tokens},
+                "tool_calls": kept.pop("calls", []),
                 **kept,
             }
         )
