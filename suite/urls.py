@@ -63,6 +63,7 @@ urlpatterns: list[URLPattern] = [
     path("registry/subsets/<plain:subset>/versions", subsets.SubsetVersions.as_view()),
     path("registry/subsets/<plain:subset>/diff", subsets.SubsetDiff.as_view()),
     path("registry/subsets/<plain:subset>/leaderboard", registry.Leaderboard.as_view()),
+    path("registry/subsets/<plain:subset>/admission", registry.Admission.as_view()),
     path("registry/subsets/<plain:subset>/runs", registry.SubsetRuns.as_view()),
     path("registry/self-checks", registry.SelfChecks.as_view()),
     path("sweeps", sweeps.Sweeps.as_view()),

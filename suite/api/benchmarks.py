@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access import audit
+from access.caller import Caller
 from suite import ids
 from suite.api import shapes
 from suite.api.problems import Conflict, Missing, Unprocessable
@@ -117,13 +118,24 @@ class RegistryBenchmarks(View):
 
 class RegistryBenchmark(View):
     scopes = {"GET": ("registry:read",)}
-    expandable = ("subsets",)
+    expandable = ("subsets", "edges")
 
     def get(self, request: Request, benchmark: str) -> Response:
-        """Reads one benchmark; ?expand=subsets with its subsets."""
+        """Reads one benchmark; ?expand=subsets with its subsets, edges with the benchmarks that its tasks came from and went to."""
         row = find_benchmark(self.caller, benchmark)
         wanted = self.chosen("expand", self.expandable)
         subsets: Any = None
         if "subsets" in wanted:
             subsets = list(Subset.objects.filter(benchmark=row, deleted_at=None).order_by("created_at"))
-        return Response(shapes.benchmark(row, subsets))
+        found = shapes.benchmark(row, subsets)
+        return Response({**found, "edges": edges_of(self.caller, row)} if "edges" in wanted else found)
+
+
+def edges_of(caller: Caller, row: Benchmark) -> dict[str, Any]:
+    """Gives the benchmarks beside one that the caller may see, by who was derived from whom."""
+    seen = readable_benchmarks(caller).exclude(pk=row.pk)
+    children = [pk for pk, parents in seen.exclude(parents=[]).values_list("pk", "parents") if row.pk in parents]
+    return {
+        "derived_from": [{"id": pk, "name": name} for pk, name in seen.filter(pk__in=row.parents).order_by("created_at").values_list("pk", "name")],
+        "derived": [{"id": pk, "name": name} for pk, name in seen.filter(pk__in=children).order_by("created_at").values_list("pk", "name")],
+    }

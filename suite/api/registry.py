@@ -13,8 +13,8 @@ from suite.api.problems import Unprocessable, Wrong, wrong
 from suite.api.subsets import find_subset
 from suite.api.view import View
 from suite.models import Row, Run, SelfCheck, Task
-from suite.registry import comparing, leaderboards
-from suite.running import summary
+from suite.registry import admission, comparing, leaderboards
+from suite.running import summary, targets
 from suite.running.targets import find_benchmark, find_run
 from suite.seeing import readable_runs
 
@@ -28,6 +28,18 @@ class Leaderboard(View):
         """Gives a board for each version and impl; they never mix. `rank` is the range that the intervals allow."""
         row = find_subset(self, subset)
         return Response({"data": leaderboards.boards(self.caller, row), "next": None})
+
+
+class Admission(View):
+    scopes = {"GET": ("registry:read",)}
+
+    def get(self, request: Request, subset: str) -> Response:
+        """Tries the newest version as publishing would: what the right answer, none, always one and lots come to. Nothing is kept."""
+        row = find_subset(self, subset)
+        if row.version == 0:
+            raise Unprocessable("subset_not_runnable", "The subset has no tasks yet.")
+        impl = targets.find_impl(self.caller, row, request.query_params.get("impl", ""))
+        return Response({"object": "admission", **admission.checked(row, row.version, impl)})
 
 
 class SubsetRuns(View):

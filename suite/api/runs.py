@@ -19,10 +19,11 @@ from suite.api.problems import Conflict, Missing, Problem, Unprocessable, Wrong,
 from suite.api.repeats import idempotent
 from suite.api.view import View, text
 from suite.models import Metadatum, Run, Sample, Task
+from suite.registry import admission
 from suite.reporting import files
 from suite.running import engine, launching, recording, summary
 from suite.running.targets import find_run
-from suite.seeing import owns, readable_runs
+from suite.seeing import is_admin, owns, readable_runs
 
 FIELDS = (
     "id",
@@ -179,7 +180,7 @@ class OneRun(View):
     def patch(self, request: Request, run: str) -> Response:
         """Changes what is said of a run: who sees it, what a review came to, its metadata. A change of visibility wants If-Match."""
         row = mine(self, run)
-        body = self.body(("visibility", "review_resolution", "metadata", "tags"))
+        body = self.body(("visibility", "override", "review_resolution", "metadata", "tags"))
         self.matched(row.etag, required="visibility" in body)
         return Response(changed(self, row, body))
 
@@ -214,6 +215,8 @@ def changed(view: View, row: Run, body: Mapping[str, Any]) -> dict[str, Any]:
             raise Problem(403, "not_allowed", "This needs the scope registry:publish.", required_scope="registry:publish", granted=sorted(view.caller.scopes))
         if row.is_dry and body["visibility"] == Run.Visibility.PUBLIC:
             raise Conflict("dry_run", "No model was asked in this run, so it has nothing to publish.")
+        if body["visibility"] == Run.Visibility.PUBLIC != row.visibility:
+            admitted(view, row, body)
         row.visibility = body["visibility"]
         fields.append("visibility")
     if "review_resolution" in body:
@@ -236,6 +239,16 @@ def changed(view: View, row: Run, body: Mapping[str, Any]) -> dict[str, Any]:
         audit.record(view.actor, "run.change", row.pk, {name: [None, getattr(row, name)] for name in fields if name != "metadata"})
     row.refresh_from_db()
     return shown(row)
+
+
+def admitted(view: View, row: Run, body: Mapping[str, Any]) -> None:
+    """Lets a run be published whose benchmark stood its checks, or whose publishing an admin answers for. Errors: Problem."""
+    override = text(body, "override", most=500)
+    if override and not is_admin(view.caller):
+        raise Problem(403, "not_allowed", "Only an admin publishes in spite of failed checks.", required_scope="admin", granted=sorted(view.caller.scopes))
+    found = admission.admit(row, override, view.actor)
+    if found["status"] == "overridden":
+        audit.record(view.actor, "admission.override", row.benchmark.name, {"run": [None, row.pk]}, override)
 
 
 def destroy(row: Run) -> None:
@@ -283,10 +296,10 @@ class Publish(View):
     scopes = {"POST": ("registry:publish",)}
 
     def post(self, request: Request, run: str) -> Response:
-        """Shares a run, and with it its benchmark: {"visibility": "team" | "public"}."""
+        """Shares a run, and with it its benchmark: {"visibility": "team" | "public"}. `override` is an admin's reason in spite of failed checks."""
         row = mine(self, run)
-        body = self.body(("visibility",))
-        return Response(changed(self, row, {"visibility": body.get("visibility", "public")}))
+        body = self.body(("visibility", "override"))
+        return Response(changed(self, row, {"visibility": "public", **body}))
 
 
 class Fingerprint(View):

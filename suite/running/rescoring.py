@@ -19,6 +19,7 @@ from suite.models import Impl, Row, Run, Sample, Task
 from suite.running import recording, retention
 
 BATCH = 500
+MOST_SHOWN = 200
 # What these came to says nothing of the output, so no other grader changes it.
 KEPT = frozenset({Outcome.INFRASTRUCTURE, Outcome.LIMIT, Outcome.TRUNCATED})
 
@@ -34,7 +35,7 @@ def options_of(grader: Mapping[str, Any]) -> Options:
 
 
 def rescore(run: Run, impl: Impl) -> dict[str, Any]:
-    """Adds a scoring by another built-in impl. Shape: the scoring's number and how many tasks changed sides. Errors: Conflict, Unprocessable."""
+    """Adds a scoring by another built-in impl. Shape: its number, how many tasks changed sides, some of those. Errors: Conflict, Unprocessable."""
     if run.status not in (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED):
         raise Conflict("run_not_over", "The run has not ended yet.")
     if retention.is_emptied(run.pk):
@@ -47,6 +48,7 @@ def rescore(run: Run, impl: Impl) -> dict[str, Any]:
     options, kind_name = options_of(grader), str(grader.get("kind", ""))
     number = run.scoring + 1
     changed: Counter[str] = Counter()
+    flips: list[dict[str, Any]] = []
     before = dict(Task.objects.filter(run=run, scoring=run.scoring).values_list("position", "passed"))
     positions = sorted(before)
     with transaction.atomic():
@@ -85,8 +87,18 @@ def rescore(run: Run, impl: Impl) -> dict[str, Any]:
                 )
                 if merged["passed"] != before[position]:
                     changed["now_passed" if merged["passed"] else "now_not"] += 1
+                    flips.append({"task_id": task.task_id, "task": made[-1].pk, "before": before[position], "after": merged["passed"]})
             Task.objects.bulk_create(made)
-    return {"object": "rescoring", "run": run.pk, "impl": impl.pk, "version": number, "tasks": len(positions), "changed": sum(changed.values()), **changed}
+    return {
+        "object": "rescoring",
+        "run": run.pk,
+        "impl": impl.pk,
+        "version": number,
+        "tasks": len(positions),
+        "changed": sum(changed.values()),
+        **changed,
+        "rows": flips[:MOST_SHOWN],
+    }
 
 
 def regraded(sample: Sample, row: Row, kind_name: str, options: Options) -> Grade:

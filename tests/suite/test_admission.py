@@ -1,0 +1,108 @@
+"""What a benchmark must stand before it is published: the right answer, none, one for all, and lots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from suite.grading.contract import Options
+from suite.registry import baselines
+from suite.registry.baselines import Task
+from tests.fake import reply
+from tests.live import Bench
+from tests.suite.driving import Driver
+
+
+def math(values: list[Any]) -> list[Task]:
+    return [Task(f"t{i}", "math", {"question": f"{i}?"}, {"value": value}) for i, value in enumerate(values)]
+
+
+def claims(values: list[bool]) -> list[Task]:
+    return [Task(f"t{i}", "claim", {"claim": f"{i}.", "code": "x"}, {"value": value}) for i, value in enumerate(values)]
+
+
+def choices(letters: str, count: int = 4) -> list[Task]:
+    return [Task(f"t{i}", "multiple_choice", {"question": "?", "choices": [f"c{j}" for j in range(count)]}, {"value": v}) for i, v in enumerate(letters)]
+
+
+def calls(values: list[list[dict[str, Any]]]) -> list[Task]:
+    return [Task(f"t{i}", "function_call", {"question": "?", "functions": []}, {"value": value}) for i, value in enumerate(values)]
+
+
+CASES: list[tuple[str, list[Task], str, list[str]]] = [
+    ("many answers", math(list(range(40))), "admitted", []),
+    ("one answer", math([4] * 40), "failed", ["constant", "random"]),
+    ("one answer, but few tasks", math([4] * 5), "admitted", []),
+    ("half of them one answer", math([4] * 20 + list(range(100, 120))), "admitted", []),
+    ("balanced claims", claims([True, False] * 20), "admitted", []),
+    ("claims that nearly all hold", claims([True] * 36 + [False] * 4), "failed", ["constant"]),
+    ("letters spread", choices("ABCD" * 10), "admitted", []),
+    ("always C", choices("C" * 40), "failed", ["constant"]),
+    ("two choices, balanced", choices("AB" * 20, 2), "admitted", []),
+    ("a letter that is no choice", choices("ABCDE" * 8, 4), "failed", ["oracle"]),
+    ("calls, some of them none", calls([[{"name": "f", "args": {"x": i}}] for i in range(30)] + [[]] * 10), "admitted", []),
+    ("a judge's", [Task("t", "judge", {"question": "?"}, {"value": "x"})], "unchecked", []),
+    ("a schema alone", [Task(f"t{i}", "json", {"question": "?"}, {"schema": {"type": "string"}}) for i in range(3)], "unchecked", []),
+]
+
+
+@pytest.mark.parametrize(("name", "tasks", "status", "failed"), CASES, ids=[case[0] for case in CASES])
+def test_baselines_must_behave(name: str, tasks: list[Task], status: str, failed: list[str]) -> None:
+    found = baselines.checks(tasks, Options())
+    assert baselines.verdict(found) == status, found
+    assert [check.name for check in found if check.ok is False] == failed, found
+
+
+def test_a_grader_that_raises_fails_its_oracle() -> None:
+    found = baselines.checks([Task("t0", "math", {"question": "?"}, {"value": "no number"})], Options())
+    assert [(check.name, check.tasks) for check in found if check.ok is False] == [("oracle", ("t0",))]
+
+
+@pytest.fixture
+def driver(bench: Bench) -> Driver:
+    return Driver(bench)
+
+
+def of_one_answer(count: int = 20) -> list[dict[str, Any]]:
+    return [{"task_id": f"t{i}", "input": {"question": f"What is 2 + 2? ({i})"}, "expected": {"value": 4}} for i in range(count)]
+
+
+def test_what_fails_its_checks_is_not_published_but_by_an_admin_with_a_reason(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", reply("ANSWER: 4"))
+    bench.load()
+    author = Driver(bench, bench.key(owner="author", scopes=["runs:read", "runs:write", "registry:read", "registry:publish", "ask"]))
+    subset = author.subset(of_one_answer())
+    run = author.ended(author.launch(subset, model)["id"])["id"]
+    seen = author.api("GET", f"registry/subsets/{subset['id']}/admission")
+    assert (seen["status"], [c["name"] for c in seen["checks"] if c["ok"] is False]) == ("failed", ["constant", "random"])
+    etag = author.send("GET", f"runs/{run}").headers["etag"]
+    for answer in (
+        author.send("POST", f"runs/{run}/publish", {}),
+        author.send("PATCH", f"runs/{run}", {"visibility": "public"}, If_Match=etag),
+    ):
+        assert (answer.status, answer.json["code"]) == (409, "admission_failed")
+        assert {check["name"] for check in answer.json["failed"]} == {"constant", "random"}
+        assert "'ANSWER: 4' passes 100%" in answer.json["detail"]
+    assert author.api("GET", f"runs/{run}")["visibility"] == "private"
+    assert author.api("GET", f"registry/benchmarks/{subset['benchmark']}")["admission"]["status"] == "failed"
+    assert author.api("POST", f"runs/{run}/publish", {"visibility": "team"})["visibility"] == "team", "sharing is not publishing"
+    refused = author.send("POST", f"runs/{run}/publish", {"override": "please"})
+    assert (refused.status, refused.json["required_scope"]) == (403, "admin")
+    assert driver.api("POST", f"runs/{run}/publish", {"override": "a smoke test"})["visibility"] == "public"
+    kept = author.api("GET", f"registry/benchmarks/{subset['benchmark']}")["admission"]
+    assert (kept["status"], [one["reason"] for one in kept["checked"].values()]) == ("overridden", ["a smoke test"])
+    assert [e["reason"] for e in bench.live.rows("access.AuditEntry", action="admission.override") if e["changes"]["run"][1] == run] == ["a smoke test"]
+
+
+def test_what_stands_its_checks_is_published_with_them(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", reply("ANSWER: 4"))
+    bench.load()
+    tasks = [{**row, "expected": {"value": i}} for i, row in enumerate(of_one_answer(24))]
+    subset = driver.subset(tasks)
+    run = driver.ended(driver.launch(subset, model)["id"])["id"]
+    driver.api("POST", f"runs/{run}/publish", {})
+    kept = driver.api("GET", f"registry/benchmarks/{subset['benchmark']}")["admission"]
+    (found,) = kept["checked"].values()
+    assert (kept["status"], found["subset"], found["version"]) == ("admitted", subset["id"], 1)
+    assert [(c["name"], c["ok"], c["rate"]) for c in found["checks"][:2]] == [("oracle", True, 1.0), ("empty", True, 0.0)]
