@@ -363,4 +363,5 @@ def set_samples(session: Session, slug: str, upsert_file: Path | None, remove: t
     if upsert_file is None and not remove:
         raise click.UsageError("Say what changes: --upsert-file or --remove.")
     rows = list(lines(upsert_file)) if upsert_file else []
-    output.one(session, session.bw.built.set_samples(slug, note, rows, list(remove)))
+    etag = session.bw.built.samples(slug, limit=1).raw.get("etag")
+    output.one(session, session.bw.built.set_samples(slug, note, rows, list(remove), if_match=etag))
