@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
-from catalog.shape import known_names, mapping, whole
+from catalog.shape import ShapeError, known_names, mapping, whole
 
 # What is counted, over which windows. Minutes roll, days and months are the calendar's.
 COUNTED = ("requests", "tokens")
@@ -13,6 +14,8 @@ WINDOWS = ("minute", "day", "month")
 PARALLEL = "parallel"
 # Limits of the same shape that refuse nothing: what they would have refused is counted.
 SHADOW = "shadow"
+# What one run of the suite may do on the connection.
+RUN = "run"
 MOST = 10**15
 MOST_PARALLEL = 100_000
 
@@ -20,11 +23,12 @@ MOST_PARALLEL = 100_000
 def checked(value: Any, field: str = "limits") -> dict[str, Any]:
     """Gives the limits with what says nothing (null, empty windows) left out.
 
-    Shape: {"requests": {"minute": 30, "day": 1000, "month": 20000}, "tokens": {...}, "parallel": 4, "shadow": {the same}}; each part may be missing.
+    Shape: {"requests": {"minute": 30, "day": 1000, "month": 20000}, "tokens": {...}, "parallel": 4, "shadow": {the same}, "run": {"model_cost": 2.5}}; each
+    part may be missing. Units: `model_cost` US dollars that one run of the suite may spend there.
     Errors: ShapeError that names the field.
     """
     limits = mapping(value, field)
-    known_names(limits, (*COUNTED, PARALLEL, SHADOW), field)
+    known_names(limits, (*COUNTED, PARALLEL, SHADOW, RUN), field)
     found = checked_windows(limits, field)
     if limits.get(SHADOW) is not None:
         path = f"{field}.{SHADOW}"
@@ -32,7 +36,22 @@ def checked(value: Any, field: str = "limits") -> dict[str, Any]:
         known_names(shadow, (*COUNTED, PARALLEL), path)
         if kept := checked_windows(shadow, path):
             found[SHADOW] = kept
+    if limits.get(RUN) is not None and (run := checked_run(limits[RUN], f"{field}.{RUN}")):
+        found[RUN] = run
     return found
+
+
+def checked_run(value: Any, field: str) -> dict[str, float]:
+    """Gives what one run may cost. Errors: ShapeError, also for what only a launch may limit."""
+    limits = mapping(value, field)
+    if "cost" in limits:
+        raise ShapeError(f"{field}.cost", "belongs to a launch; a connection has model_cost.")
+    known_names(limits, ("model_cost",), field)
+    if (cost := limits.get("model_cost")) is None:
+        return {}
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not isfinite(cost) or cost <= 0:
+        raise ShapeError(f"{field}.model_cost", "must be a number of US dollars above 0.")
+    return {"model_cost": float(cost)}
 
 
 def checked_windows(limits: Mapping[str, Any], field: str) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 
 from access.pages import Page, keyset
 from health.limits import decode, used
@@ -28,6 +28,12 @@ def attempts_of_panel(panel: str) -> tuple[Row, ...]:
 def attempts_of_call(call: str) -> tuple[Row, ...]:
     """One seat's ledger rows, first ones first: more than one where it tried several models."""
     return rows(Attempt.objects.filter(call=call))
+
+
+def cost_of_request(request: str, since: datetime, models: Sequence[str]) -> dict[str, int]:
+    """Sums what calls of one request cost since a time, by model, of those whose price is known. Units: trillionths of a US dollar."""
+    found = Attempt.objects.filter(model__in=models, started_at__gte=since, request=request).order_by()
+    return {row["model"]: row["cost"] or 0 for row in found.values("model").annotate(cost=Sum("cost_pusd"))}
 
 
 def call_exists(call: str) -> bool:

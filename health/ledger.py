@@ -20,12 +20,14 @@ from django.db.models import CharField, Model
 
 from health import rollups
 from health.database import Database, DatabaseAway, Insert
-from health.history import attempts_of_call, attempts_of_panel, call_exists, meters, uses_of_models
+from health.history import attempts_of_call, attempts_of_panel, call_exists, cost_of_request, meters, uses_of_models
 from health.lines import ABSENT, COLUMNS, LENGTHS, OPENING, Line, dumps, fitted, names_of, parts_of
 from health.outbox import BATCH_LINES, read_uncommitted, set_aside
 from health.reserve import Request, Reserved, as_column, work_off
 
-__all__ = ["attempts_of_call", "attempts_of_panel", "call_exists", "catch_up", "commit", "meters", "register", "transact", "uses_of_models"]
+__all__ = [
+    "attempts_of_call", "attempts_of_panel", "call_exists", "catch_up", "commit", "cost_of_request", "meters", "register", "transact", "uses_of_models",
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 

@@ -143,6 +143,11 @@ class Writer:
         waits = self._waits()
         return State(self._pause_s > 0, waits, self.outbox.in_flight, self.outbox.size, time.monotonic() - self._done_at if waits else 0.0)
 
+    @property
+    def behind(self) -> int:
+        """Bytes of lines that are not committed yet."""
+        return max(0, self._recorded - self._done)
+
     def _ring_now(self) -> None:
         if not self._rung_now:
             self._rung_now = True

@@ -321,6 +321,8 @@ class Single:
         """Marks a call as under way, so that it is known to be lost should this process die."""
         attempt.restart()
         self.attempts.append(attempt)
+        if self.turn.goes_out:
+            self.turn.goes_out()
         self.turn.gateway.writer.record({"begin": [attempt.stub()]})
         if not self.turn.purpose:
             self.turn.gateway.note_seated([attempt.order.model.alias])
@@ -351,14 +353,14 @@ class Single:
         gateway, model = self.turn.gateway, attempt.order.model
         stored.keep(self.turn, answer)
         extra = self.remember(model, parts) if self.remember else {}
-        self.finish(attempt, extra)
+        self.finish(attempt, extra, answer)
         gateway.succeeded(attempt)
         rested = bool(attempt.limits_said) and gateway.heard(attempt)
         if rested or extra.get("pins"):
             # Another process may take the next turn at once, and it must know whose conversation this is, and who is not to be asked.
             await gateway.writer.flush(1.0)
 
-    def finish(self, last: Attempt | None, extra: dict[str, Any] | None = None) -> None:
+    def finish(self, last: Attempt | None, extra: dict[str, Any] | None = None, answer: Answer | None = None) -> None:
         """The end, once, however it came: every attempt's row, the key's permit, the texts where they are kept."""
         if self.ended:
             return
@@ -371,6 +373,8 @@ class Single:
             line |= release(self.turn, self.ask, [outcome.result_of(self.seat, a) for a in self.attempts])
         if self.keep_text and settings.KEEP_TEXT_DAYS and self.attempts:
             line |= self.texts()
+        if answer is not None and self.turn.beside:
+            line |= self.turn.beside(answer)
         for attempt in open_ones:
             self.record(attempt, line)
             line = {}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from access.ids import new_id
 from catalog.roster import Model
@@ -22,7 +24,7 @@ from panels.plan import Plan, Seat, Target
 from panels.prompts import PromptError
 from panels.seating import Hindrance, Place, hindrance, sits_in_part
 from panels.turn import Stream, Turn, names_for_header, reserve, upstream_time
-from wire.conversation import Chunk, Reply, Request, Stop, Text
+from wire.conversation import Chunk, Reply, Request, Stop, Text, Usage
 from wire.dialects import Answer
 from wire.errors import CallerError, UpstreamError
 from wire.estimate import request_tokens
@@ -286,14 +288,15 @@ class Sitting:
             bench["text"] = self.merged_text or None
             await self.live.drain()
         usage = outcome.total_usage(self.results)
+        if self.turn.beside:
+            self.close(self.turn.beside(self.answer(usage, bench)))
         self.close()
         last = b""
         if self.writer:
             if line := outcome.degraded_line(self.results, self.why):
                 await self.say(line)
             last = self.writer.finish(usage, bench)
-        reply = Reply((Text(self.text()),), Stop.END, "stop", usage, raw=self.writer.whole if self.writer else None)
-        answer = Answer(self.answer_id, self.turn.request.model, int(self.plan.asked_at.timestamp()), reply, usage, bench, self.turn.request)
+        answer = self.answer(usage, bench)
         stored.keep(self.turn, answer)
         if self.writer:
             await self.turn.out.write(last)
@@ -301,6 +304,10 @@ class Sitting:
             return
         dropped = list(dict.fromkeys([name for r in self.results for name in r.dropped]))
         await self.turn.reply(self.turn.dialect.write_reply(answer), **({"x_bench_dropped": names_for_header(dropped)} if dropped else {}))
+
+    def answer(self, usage: Usage, bench: dict[str, Any]) -> Answer:
+        reply = Reply((Text(self.text()),), Stop.END, "stop", usage, raw=self.writer.whole if self.writer else None)
+        return Answer(self.answer_id, self.turn.request.model, int(self.plan.asked_at.timestamp()), reply, usage, bench, self.turn.request)
 
     def text(self) -> str:
         seats = [r for r in self.results if r.seat != "merger"]
@@ -311,7 +318,7 @@ class Sitting:
         answers = sorted((r for r in seats if r.call in order), key=lambda r: order[r.call])
         return "\n\n".join([*([line] if line else []), self.merged_text, merge.key_of_labels(answers)])
 
-    def close(self) -> None:
+    def close(self, beside: Mapping[str, Any] | None = None) -> None:
         """Writes the panel's end, once; also when the caller has left in the middle."""
         if self.stream:
             self.stream.stop()
@@ -321,7 +328,7 @@ class Sitting:
             return
         self.closed = True
         seconds = time.monotonic() - self.turn.began
-        line = record.fitting(self.plan, record.ended(self.plan.panel, self.status, seconds, self.merge_order))
+        line = {**record.fitting(self.plan, record.ended(self.plan.panel, self.status, seconds, self.merge_order)), **(beside or {})}
         running = {task for task in self.tasks if not task.done()}
         if self.ask is None:
             line["over"] = [self.plan.panel]

@@ -22,7 +22,7 @@ from panels.outcome import SeatResult
 from panels.plan import Plan, Seat
 from panels.snapshot import Snapshot
 from wire.conversation import Chunk, Request
-from wire.dialects import Dialect, StreamWriter
+from wire.dialects import Answer, Dialect, StreamWriter
 from wire.errors import CallerError
 
 UNFIT_FOR_HEADER = re.compile(r"[^A-Za-z0-9_.:\[\]$/ -]")
@@ -58,7 +58,8 @@ class Turn:
     `besides` are aliases seated at this one panel besides the members, `seats` those that sit in the members' place, where the caller named them. With
     `on_seat` a panel tells each seat by it and replies whole, though the request streams from providers; with `live` seats are told while they write, and
     the stream's writer says only the end. `purpose` is what the ledger says its calls are for, where that is not its mode; such a turn has its `results` in the
-    end, and is nobody's panel.
+    end, and is nobody's panel. `beside` is asked, once there is an answer, for what is to stand in the very outbox line that records it: either both are kept
+    or neither. `goes_out` is told when the call of a single seat really goes out, after all that it waited for.
     """
 
     gateway: Gateway
@@ -79,6 +80,8 @@ class Turn:
     seats: tuple[str, ...] | None = None
     live: Live | None = None
     detached: bool = False  # goes on when its caller leaves
+    beside: Callable[[Answer], Mapping[str, Any]] | None = None
+    goes_out: Callable[[], None] | None = None
 
     def headers(self, **more: str) -> list[tuple[str, str]]:
         overhead_ms = max(0.0, (time.monotonic() - self.began - self.upstream_s) * 1000)

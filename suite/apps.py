@@ -9,13 +9,15 @@ class SuiteConfig(AppConfig):
         from health import jobs, ledger, onboarding_stages
         from health import scheduled as schedule
         from panels import records
+        from suite.models import Answer, Event, Run, Sample
         from suite.registry import scores, selfchecking
         from suite.running import passes, recording, retention
 
-        ledger.register(recording.SAMPLES, recording.commit_samples)
-        ledger.register(recording.ANSWERS, recording.commit_answers)
-        ledger.register(recording.NOTES, recording.commit_notes)
-        ledger.register(recording.ENDS, recording.commit_ends)
+        ledger.register(recording.SAMPLES, recording.commit_samples, Sample)
+        ledger.register(recording.ANSWERS, recording.commit_answers, Answer)
+        ledger.register(recording.NOTES, recording.commit_notes, Event)
+        ledger.register(recording.HALTS, recording.commit_halts, Run)
+        ledger.register(recording.ENDS, recording.commit_ends, Run)
         jobs.register("selfcheck", 7 * 86400, selfchecking.run)
         jobs.register("suite_retention", 3600, retention.run)
         records.register_scores(scores.of)

@@ -303,6 +303,28 @@ class Event(models.Model):
         constraints = [UniqueConstraint(fields=["run", "seq"], name="suite_event_seq_once")]
 
 
+class Connection(models.Model):
+    """What one connection was found to take, so that all processes know it. Written by whoever works on runs."""
+
+    name = models.CharField(max_length=320, primary_key=True, help_text="endpoint:<name>, or a collection as one asks for it.")
+    at_once = models.PositiveIntegerField(help_text="Calls that may be under way, of all processes together.")
+    is_slow_start = models.BooleanField(default=True)
+    cool_until = models.DateTimeField(null=True, blank=True, help_text="Neither more nor less before then.")
+    changed_at = models.DateTimeField()
+
+
+class Summary(models.Model):
+    """What a run's tasks say together in one scoring, summed once it has ended: what lists and boards show. Written by the engine, or by whoever asks first."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="summaries")
+    scoring = models.PositiveIntegerField()
+    seq = models.PositiveIntegerField(help_text="The run's newest event when it was summed: after another it no longer holds.")
+    body = models.JSONField()
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["run", "scoring"], name="suite_summary_once")]
+
+
 class Blob(models.Model):
     """Bytes by their digest, compressed."""
 

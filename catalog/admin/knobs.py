@@ -209,6 +209,8 @@ def said(limits: Mapping[str, Any]) -> str:
     words = [f"{amount:,} {what}/{window}" for what in ("requests", "tokens") for window, amount in (limits.get(what) or {}).items()]
     if limits.get("parallel"):
         words.append(f"{limits['parallel']} at once")
+    if most := (limits.get("run") or {}).get("model_cost"):
+        words.append(f"{most:g} dollars a run of the suite")
     return ", ".join(words)
 
 

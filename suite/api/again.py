@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from django.db import transaction
-from django.db.models import F, Q
+from django.db import connection, transaction
+from django.db.models import F, OuterRef, Q, Subquery
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,7 +20,7 @@ from suite.authoring import graders, impls
 from suite.grading.outcomes import Outcome
 from suite.models import Impl, Run, Sample, Task
 from suite.reporting import files
-from suite.running import engine, launching, needs, rescoring, selection, targets
+from suite.running import engine, holding, launching, needs, recording, rescoring, selection, targets
 from suite.running.limits import read as read_limits
 from suite.running.subjects import Subject
 from suite.running.targets import find_run
@@ -119,30 +119,26 @@ class Requeue(View):
         row = mine(self, run)
         if row.status not in (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED):
             raise Conflict("run_not_over", "The run is under way: it asks again by itself.")
+        if wrong := holding.changed(row):
+            raise Conflict("fingerprint_changed", f"The run cannot go on: {wrong} Launch it anew, or replay it.")
         unanswered = (Outcome.INFRASTRUCTURE, Outcome.JUDGE_FAILED)
-        with transaction.atomic():
-            positions = list(Task.objects.filter(run=row, scoring=1, outcome__in=unanswered).values_list("position", flat=True))
+        with transaction.atomic(), connection.cursor() as cursor:
+            open_tasks = Task.objects.filter(run=row, scoring=1, outcome__in=unanswered)
             left = row.total - Task.objects.filter(run=row, scoring=1).count()
-            if not positions and not left:
+            count = open_tasks.count()
+            if not count and not left:
                 raise Conflict("nothing_to_requeue", "Every task of the run was answered.")
-            for sample in Sample.objects.filter(run=row, position__in=positions, superseded=0, outcome__in=unanswered):
-                last = (
-                    Sample.objects.filter(run=row, position=sample.position, trial=sample.trial).order_by("-superseded").values_list("superseded", flat=True)[0]
-                )
-                Sample.objects.filter(pk=sample.pk).update(superseded=last + 1)
-            Task.objects.filter(run=row, scoring=1, position__in=positions).delete()
+            tried = Sample.objects.filter(run=row, position=OuterRef("position"), trial=OuterRef("trial"))
+            last = tried.order_by("-superseded").values("superseded")[:1]
+            samples = Sample.objects.filter(run=row, superseded=0, outcome__in=unanswered, position__in=open_tasks.values("position"))
+            samples.update(superseded=Subquery(last) + 1)
+            open_tasks.delete()
             files.forget(Q(run=row))
             Run.objects.filter(pk=row.pk).update(
-                status=Run.Status.QUEUED,
-                error="",
-                halt_reason="",
-                halt_note="",
-                finished_at=None,
-                done=F("done") - len(positions),
-                interruptions=0,
-                etag=F("etag") + 1,
+                status=Run.Status.QUEUED, error="", halt_reason="", halt_note="", finished_at=None, done=F("done") - count, interruptions=0
             )
-        audit.record(self.actor, "run.requeue", row.pk, reason=f"{len(positions)} tasks")
+            recording.tell(cursor, row.pk, [("RunQueued", {"subject": row.subject, "tasks": count + left, "requeued": True})])
+        audit.record(self.actor, "run.requeue", row.pk, reason=f"{count} tasks")
         engine.ring()
         row.refresh_from_db()
-        return Response({**shown(row), "requeued": len(positions) + left}, status=202)
+        return Response({**shown(row), "requeued": count + left}, status=202)

@@ -287,9 +287,9 @@ def halt(row: Run, why: str, note: str = "") -> None:
             status=Run.Status.HALTED, halt_reason=why, halt_note=note, finished_at=timezone.now()
         )
         if moved:
-            recording.tell(cursor, row.pk, [("RunHalted", {"status": "halted", "error": None, "halt_reason": why})])
+            recording.tell(cursor, row.pk, [("RunFinished", {"status": "halted", "error": None, "halt_reason": why})])
         elif Run.objects.filter(pk=row.pk, status=Run.Status.RUNNING).update(status=Run.Status.HALTING, halt_reason=why, halt_note=note):
-            recording.tell(cursor, row.pk, [("RunHalting", {"halt_reason": why})])
+            recording.tell(cursor, row.pk, [("RunHalting", {"halt_reason": why, "note": note or None})])
 
 
 class Publish(View):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from suite.models import Run, Task
+from suite.running.summary import by_kind
 from suite.statistics import multiple, paired
 from suite.statistics.paired import Comparison
 
 MOST_RUNS = 20
+__all__ = ["MOST_RUNS", "by_kind", "compare", "differences", "flips", "scores_of"]
 
 
 def scores_of(run: Run) -> tuple[dict[str, float], dict[str, str], dict[str, str]]:
@@ -76,28 +78,3 @@ def flips(one: Run, other: Run, limit: int = 100) -> list[dict[str, Any]]:
     second = dict(Task.objects.filter(run=other, scoring=other.scoring, passed__isnull=False).values_list("task_id", "passed"))
     found = [{"task_id": t, "first": first[t], "second": second[t]} for t in sorted(first.keys() & second.keys()) if first[t] != second[t]]
     return found[:limit]
-
-
-def by_kind(run: Run) -> dict[str, Mapping[str, Any]]:
-    """Breaks a run's rate down by kind of task, each with its own interval."""
-    from django.db.models import Count, Q
-
-    from suite.statistics.intervals import wilson
-
-    rows = (
-        Task.objects.filter(run=run, scoring=run.scoring)
-        .values("kind")
-        .annotate(n=Count("id"), scored=Count("id", filter=Q(passed__isnull=False)), passes=Count("id", filter=Q(passed=True)))
-        .order_by("kind")
-    )
-    found: dict[str, Mapping[str, Any]] = {}
-    for row in rows:
-        interval = wilson(row["passes"], row["scored"])
-        found[row["kind"] or "other"] = {
-            "total": row["n"],
-            "scored": row["scored"],
-            "passed": row["passes"],
-            "pass_rate": interval.estimate if interval else None,
-            "ci95": [interval.low, interval.high] if interval else None,
-        }
-    return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import orjson
 from access.caller import Caller
 from panels.gateway import Gateway
 from panels.outcome import SeatResult
+from panels.plan import PREFIX
 from panels.serve import serve
 from panels.snapshot import Snapshot
 from panels.turn import Turn
@@ -24,6 +26,7 @@ from wire.dialects import Answer, Dialect, Inbound
 from wire.errors import CallerError
 
 PURPOSE = "suite"
+LATE = "task_duration"
 # What a subject's params may set. The rest of a request is the task's.
 PARAMS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "reasoning_effort", "seed", "stop", "frequency_penalty", "presence_penalty")
 
@@ -89,6 +92,9 @@ class Said:
     error: CallerError | None = None
 
 
+Closing = Callable[[Said], Mapping[str, Any]]
+
+
 def request_of(subject: Subject, question: Question, params: Mapping[str, Any]) -> Request:
     """Makes the request that the gateway would read of an OpenAI chat body."""
     body: dict[str, Any] = {"model": subject.asked_as, "messages": list(question.messages)}
@@ -100,22 +106,67 @@ def request_of(subject: Subject, question: Question, params: Mapping[str, Any]) 
     return dialects.get("openai-chat").read_request(Inbound("/v1/chat/completions", "", {}, orjson.loads(orjson.dumps(body))))
 
 
-async def ask(gateway: Gateway, snapshot: Snapshot, caller: Caller, request: Request, request_id: str, purpose: str = PURPOSE) -> Said:
-    """Asks once and waits for the whole answer. Failures are values: whoever asked decides whether to ask again."""
+async def ask(
+    gateway: Gateway,
+    snapshot: Snapshot,
+    caller: Caller,
+    request: Request,
+    request_id: str,
+    purpose: str = PURPOSE,
+    within_s: float | None = None,
+    closing: Closing | None = None,
+) -> Said:
+    """Asks once and waits for the whole answer. Failures are values: whoever asked decides whether to ask again.
+
+    Shape: `closing` is called with an answer at the moment when its call is recorded, and gives what stands in the same outbox line: what it makes of the
+    answer is kept with what the answer cost, or neither is. Units: `within_s` seconds from the call's going out, which waits for our own limits precede.
+    """
     began = time.monotonic()
     tray = Tray()
     turn = Turn(gateway, SUITE, caller, request, snapshot, request_id, tray, began)
     turn.purpose = purpose
-    error: CallerError | None = None
+    said: Said | None = None
+
+    def beside(answer: Answer) -> Mapping[str, Any]:
+        nonlocal said
+        said = answered(gathered(turn, None), answer)
+        return closing(said) if closing else {}
+
+    turn.beside = beside
     try:
-        await serve(turn)
+        if within_s is None:
+            await serve(turn)
+        else:
+            await within(turn, within_s)
     except CallerError as refused:
-        error = refused
+        if said is None:
+            return gathered(turn, refused)
+    except TimeoutError:
+        if said is None:
+            late = CallerError(LATE, f"There was no answer within {within_s:.1f} s.", status=504)
+            return replace(gathered(turn, late), cost_pusd=None)
+    return said if said is not None else gathered(turn, None)
+
+
+async def within(turn: Turn, seconds: float) -> None:
+    """Serves a turn within a time that begins when its call goes out; a panel's, whose seats go out one by one, at once. Errors: TimeoutError, CallerError."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(None) as deadline:
+        if turn.request.model.startswith(PREFIX):
+            deadline.reschedule(loop.time() + seconds)
+        else:
+            turn.goes_out = lambda: deadline.reschedule(loop.time() + seconds)
+        await serve(turn)
+
+
+def gathered(turn: Turn, error: CallerError | None) -> Said:
+    """Sums up what a turn's calls came to. A single seat's own seconds are without what it waited for; a panel's are those of its slowest way."""
     results = tuple(turn.results)
     costs = [r.cost_pusd for r in results]
-    said = Said(
+    seconds = results[0].seconds if len(results) == 1 and results[0].tries else turn.upstream_s
+    return Said(
         Output(""),
-        seconds=turn.upstream_s or time.monotonic() - began,
+        seconds=seconds,
         input_tokens=sum(r.usage.input for r in results),
         output_tokens=sum(r.usage.output for r in results),
         reasoning_tokens=sum(r.usage.reasoning for r in results),
@@ -125,9 +176,11 @@ async def ask(gateway: Gateway, snapshot: Snapshot, caller: Caller, request: Req
         seats=results,
         error=error,
     )
-    if error is not None or tray.answer is None:
-        return said
-    reply = tray.answer.reply
+
+
+def answered(said: Said, answer: Answer) -> Said:
+    """Reads an answer's words."""
+    reply = answer.reply
     text = "".join([part.text for part in reply.parts if isinstance(part, Text)])
     calls = tuple([Call(part.name, part.arguments) for part in reply.parts if isinstance(part, ToolCall)])
     seen, broke_off = visible(text)

@@ -12,8 +12,8 @@ from typing import Any
 from suite.grading.contract import Options, Output
 from suite.grading.outcomes import Grade, scored, undecided
 from suite.running.asking import Said
+from suite.running.lines import Item
 from suite.running.proxy import Pass, Proxy
-from suite.running.sampling import Item
 from suite.sandbox import box
 from wire.errors import CallerError
 

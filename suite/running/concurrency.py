@@ -7,56 +7,85 @@ Source: the rules of Inspect AI's design/adaptive-concurrency.md. Slow start dou
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-START, LEAST, MOST = 8, 1, 64
+START, LEAST, MOST = 8, 1, 100
 COOLDOWN_S = 15.0
 CUT, GROWTH, IN_USE = 0.8, 0.05, 0.8
 
 
-@dataclass(slots=True)
-class Controller:
-    """One connection's. Shape: `limit` is how many calls may be under way; `changes` is told of each change, with its reason."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known of a connection, as processes tell each other. Units: `cool_until` seconds since 1970: no growth, and no further cut, before."""
 
     limit: int = START
-    least: int = LEAST
-    most: int = MOST
-    changes: Callable[[int, int, str], None] | None = None
     is_slow_start: bool = True
     cool_until: float = 0.0
-    clean: int = field(default=0)
-    peak: int = field(default=0)
+
+
+@dataclass(slots=True)
+class Controller:
+    """One connection's, as one process sees it.
+
+    Shape: `found.limit` is how many calls all processes together may have under way, `share` this one's part of it, among `processes`; `changes` is told of
+    each change, with its reason. Units: `now` seconds since 1970, which all hosts count alike.
+    """
+
+    found: Found = field(default_factory=Found)
+    most: int = MOST
+    processes: int = 1
+    changes: Callable[[int, int, str], None] | None = None
+    clean: int = 0
+    peak: int = 0
+
+    @property
+    def share(self) -> int:
+        return max(LEAST, self.found.limit // self.processes)
 
     def started(self, under_way: int) -> None:
         self.peak = max(self.peak, under_way)
 
     def succeeded(self, now: float) -> None:
-        """One call went well. A round is as many as the limit."""
+        """One call went well. A round is as many as may be under way."""
         self.clean += 1
-        if self.clean < self.limit:
+        if self.clean < self.share:
             return
-        was_used = self.peak >= IN_USE * self.limit
+        was_used = self.peak >= IN_USE * self.share
         self.clean = self.peak = 0
-        if now < self.cool_until or not was_used:
+        if now < self.found.cool_until or not was_used:
             return
-        wanted = self.limit * 2 if self.is_slow_start else max(self.limit + 1, round(self.limit * (1 + GROWTH)))
-        self._set(min(self.most, wanted), "slow start" if self.is_slow_start else "a clean round")
+        limit, is_slow_start = self.found.limit, self.found.is_slow_start
+        wanted = limit * 2 if is_slow_start else max(limit + 1, round(limit * (1 + GROWTH)))
+        self._set(replace(self.found, limit=min(self.most, wanted)), "slow start" if is_slow_start else "a clean round")
 
     def limited(self, now: float, retry_after_s: float | None = None) -> None:
         """The provider said that it was too many. Several at once are one episode."""
         self.clean = self.peak = 0
-        if now >= self.cool_until:
-            self.is_slow_start = False
-            self._set(max(self.least, int(self.limit * CUT)), "rate limited")
-        self.cool_until = max(self.cool_until, now + max(COOLDOWN_S, retry_after_s or 0.0))
+        cool_until = max(self.found.cool_until, now + max(COOLDOWN_S, retry_after_s or 0.0))
+        if now >= self.found.cool_until:
+            self._set(Found(max(LEAST, int(self.found.limit * CUT)), False, cool_until), "rate limited")
+        else:
+            self.found = replace(self.found, cool_until=cool_until)
 
     def failed(self, now: float) -> None:
         """The server failed at something else: no more until it is itself again."""
         self.clean = self.peak = 0
-        self.cool_until = max(self.cool_until, now + COOLDOWN_S)
+        self.found = replace(self.found, cool_until=max(self.found.cool_until, now + COOLDOWN_S))
 
-    def _set(self, limit: int, why: str) -> None:
-        if limit != self.limit:
-            before, self.limit = self.limit, limit
-            if self.changes:
-                self.changes(before, limit, why)
+    def adopt(self, found: Found, why: str) -> None:
+        """Takes over what is known by now."""
+        self._set(replace(found, limit=max(LEAST, min(self.most, found.limit))), why)
+
+    def _set(self, found: Found, why: str) -> None:
+        before, self.found = self.found, found
+        if found.limit != before.limit and self.changes:
+            self.changes(before.limit, found.limit, why)
+
+
+def together(seen: Found, mine: Found, theirs: Found) -> Found:
+    """Puts together what this process found since both had `seen`, and what another has written meanwhile: a cut is everybody's, growth is counted once."""
+    if theirs == seen:
+        return mine
+    cuts = [found.limit for found in (mine, theirs) if found.limit < seen.limit]
+    limit = min(cuts) if cuts else max(mine.limit, theirs.limit)
+    return Found(limit, mine.is_slow_start and theirs.is_slow_start, max(mine.cool_until, theirs.cool_until))

@@ -5,22 +5,25 @@ A run is claimed with a lease. Who dies renews nothing, and what it had written 
 
 from __future__ import annotations
 
+import hashlib
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
+from django.conf import settings
+from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from access.caller import Caller
-from health import sweep
+from health import ledger, sweep
 from suite import backends, teamsettings
+from suite.api.problems import Problem
 from suite.grading.contract import Options
-from suite.models import Run, Sample
-from suite.running import needs, recording
+from suite.models import Event, Run, Sample
+from suite.running import launching, needs, recording, selection
 from suite.running.limits import Limits
 from suite.running.limits import read as read_limits
 from suite.running.needs import Needs
@@ -33,7 +36,11 @@ ROWS_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run as it is worked on, read once. Frozen, so that nothing changes under it."""
+    """A run as it is worked on, read once. Frozen, so that nothing changes under it.
+
+    Shape: `changed` says what is not any more as it was launched, "" where all is; `halting` why somebody wanted it to stop before this process had it;
+    `warned` the ceilings of which a warning was told.
+    """
 
     id: str
     subset: str
@@ -56,45 +63,57 @@ class Plan:
     needs: Needs
     caps: Mapping[str, int]
     most_at_once: int
+    interruptions: int
+    changed: str
+    halting: str
+    halt_note: str
+    warned: tuple[str, ...]
 
 
-def claimable() -> Any:
+def here() -> str:
+    """Names this data folder on this host: whoever holds its lock knows that every other of this name is dead."""
+    return f"{socket.gethostname()}:{hashlib.sha256(str(settings.HOME).encode()).hexdigest()[:8]}"
+
+
+def claimable(name: str = "") -> Any:
+    """Finds the runs that nobody holds: none ever did, the lease ran out, or its holder was of this data folder, whose lock its caller has now."""
     now = timezone.now()
     free = Q(leased_until=None) | Q(leased_until__lte=now)
+    if name:
+        free |= Q(worker__startswith=f"{here()}:") & ~Q(worker=name)
     return Run.objects.filter(free, status__in=[Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HALTING])
 
 
-def claim(name: str) -> str | None:
+def claim(name: str, besides: Collection[str] = ()) -> str | None:
     """Takes the next run that nobody holds. One whose worker died counts as interrupted; too often without a result, it fails.
 
-    What a dead process had written is committed first, or its finished samples would be asked again. That is this host's outboxes; where another host's
-    process died, its own queue gets some time for it.
+    What a dead process had written is committed first, or its finished samples would be asked again. That is this folder's outboxes; where a process died that
+    had another one, its own queue gets some time for it.
     """
-    host = socket.gethostname()
     for run_id, status, interruptions, worker, until in (
-        claimable().order_by("priority", "created_at").values_list("id", "status", "interruptions", "worker", "leased_until")[:20]
+        claimable(name).exclude(pk__in=besides).order_by("priority", "created_at").values_list("id", "status", "interruptions", "worker", "leased_until")[:20]
     ):
         now = timezone.now()
-        was_interrupted = bool(worker)
-        if was_interrupted and worker.partition(":")[0] != host and until is not None and now < until + timedelta(seconds=ELSEWHERE_S):
+        is_ours = worker.startswith(f"{here()}:")
+        if worker and not is_ours and until is not None and now < until + timedelta(seconds=ELSEWHERE_S):
             continue
-        mine = claimable().filter(pk=run_id, status=status, interruptions=interruptions)
-        count = interruptions + was_interrupted
-        if not mine.update(worker=name, leased_until=now + timedelta(seconds=LEASE_S), interruptions=count):
+        mine = claimable(name).filter(pk=run_id, status=status, interruptions=interruptions, worker=worker)
+        if not mine.update(worker=name, leased_until=now + timedelta(seconds=LEASE_S), interruptions=interruptions + bool(worker)):
             continue
-        if was_interrupted:
+        if worker:
             sweep.drain()
+            ledger.catch_up(run_id)
         return str(run_id)
     return None
 
 
-def load(run_id: str) -> tuple[Plan, int]:
+def load(run_id: str) -> Plan:
     row = Run.objects.select_related("impl", "subset").get(pk=run_id)
     grader = dict(row.impl.grader or {})
     options = options_of(grader)
     caller = Caller(kind="user", judge=row.owner, scopes=frozenset({"ask"}), key_name=f"run:{row.pk}"[:200], team=row.team, pat="test" if row.is_dry else "")
     positions = row.selection.get("positions")
-    plan = Plan(
+    return Plan(
         id=row.pk,
         subset=row.subset_id,
         kind=str(grader.get("kind", "")),
@@ -116,14 +135,41 @@ def load(run_id: str) -> tuple[Plan, int]:
         needs=needs.of(row.impl, row.subset_id, row.version),
         caps=backends.caps_of(row.backend),
         most_at_once=int(teamsettings.value(row.team, "default_concurrency")),
+        interruptions=row.interruptions,
+        changed=changed(row),
+        halting=(row.halt_reason or "user_requested") if row.status == Run.Status.HALTING else "",
+        halt_note=row.halt_note,
+        warned=tuple(warned(row)),
     )
-    return plan, row.interruptions
+
+
+def changed(row: Run) -> str:
+    """Says what a run that has begun no longer shares with its launch: its rows, its grader or prompt, its trials. What came of both must not be mixed."""
+    if not row.done:
+        return ""
+    if selection.digest_again(row) != row.selection.get("digest"):
+        return "the tasks are not those that the run was launched with."
+    try:
+        is_same = launching.fingerprint(row) == row.fingerprint
+    except Problem as error:  # a judge who was there is not any more
+        return error.message
+    return "" if is_same else "the grader, its judges, the subject or the number of trials is not what the run was launched with."
+
+
+def warned(row: Run) -> Iterator[str]:
+    if row.limits or row.last_seq > 1:
+        for data in Event.objects.filter(run=row, type="LimitWarning").values_list("data", flat=True):
+            yield str(data.get("limit", ""))
+
+
+def spent_by_model(plan: Plan, models: Mapping[str, int]) -> dict[str, int]:
+    return ledger.cost_of_request(plan.id, plan.started_at, list(models))
 
 
 def begin(run_id: str) -> None:
     """Marks a run as running, once."""
     now = timezone.now()
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "UPDATE suite_run SET status = 'running', started_at = %s, phases = %s WHERE id = %s AND status = 'queued'",
             [recording.when(now.isoformat()), recording.as_json(phases_at("Materialize", now)), run_id],
@@ -145,11 +191,15 @@ def phases_at(current: str, now: datetime) -> list[dict[str, Any]]:
 
 
 def left(plan: Plan) -> Iterator[tuple[int, int]]:
-    """Gives every trial that has no sample yet, by position. Numbers only, so that it is small for very many."""
-    ended = set(Sample.objects.filter(run_id=plan.id, superseded=0).values_list("position", "trial").iterator(chunk_size=20_000))
+    """Gives every trial that has no sample yet, by position. A byte for each that there is, so that it is small for very many."""
+    last = max(plan.positions, default=-1) if plan.positions is not None else plan.total - 1
+    ended = bytearray((last + 1) * plan.trials)
+    for position, trial in Sample.objects.filter(run_id=plan.id, superseded=0).values_list("position", "trial").iterator(chunk_size=20_000):
+        if position <= last and trial <= plan.trials:
+            ended[position * plan.trials + trial - 1] = 1
     for position in plan.positions if plan.positions is not None else range(plan.total):
         for trial in range(1, plan.trials + 1):
-            if (position, trial) not in ended:
+            if not ended[position * plan.trials + trial - 1]:
                 yield position, trial
 
 

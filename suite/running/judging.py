@@ -24,7 +24,8 @@ from suite.grading.outcomes import undecided
 from suite.grading.verdicts import Opinion
 from suite.running import subjects
 from suite.running.asking import Said, ask, request_of
-from suite.running.sampling import FINAL, FIRST_PAUSE_S, LONGEST_WAIT_S, MOST_WAITS, SPENT, Item, Marked, MoneySpent
+from suite.running.lines import Item
+from suite.running.sampling import FINAL, FIRST_PAUSE_S, LONGEST_WAIT_S, MOST_WAITS, SPENT, Marked, MoneySpent
 from suite.running.subjects import Subject
 
 PURPOSE = "judge"

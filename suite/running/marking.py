@@ -14,7 +14,8 @@ from suite.running import testing
 from suite.running.asking import Said
 from suite.running.coding import Coding
 from suite.running.judging import Judging
-from suite.running.sampling import Item, Marked
+from suite.running.lines import Item
+from suite.running.sampling import Marked
 
 PAIRS = max(2, os.cpu_count() or 1)
 

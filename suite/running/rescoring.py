@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 
 from access.ids import new_id
@@ -20,6 +20,8 @@ from suite.running import recording, retention
 
 BATCH = 500
 MOST_SHOWN = 200
+# What a rescoring leaves as it was.
+COPIED = ("position", "task_id", "kind", "cluster", "preview", "preview_cut", "duration_ms", "cost_pusd", "input_tokens", "output_tokens")
 # What these came to says nothing of the output, so no other grader changes it.
 KEPT = frozenset({Outcome.INFRASTRUCTURE, Outcome.LIMIT, Outcome.TRUNCATED})
 
@@ -50,55 +52,46 @@ def rescore(run: Run, impl: Impl) -> dict[str, Any]:
     changed: Counter[str] = Counter()
     flips: list[dict[str, Any]] = []
     before = dict(Task.objects.filter(run=run, scoring=run.scoring).values_list("position", "passed"))
-    positions = sorted(before)
-    with transaction.atomic():
-        if not Run.objects.filter(pk=run.pk, scoring=run.scoring).update(scoring=number, etag=F("etag") + 1):
-            raise Conflict("rescoring", "Somebody else is scoring this run again just now.")
-        for start in range(0, len(positions), BATCH):
-            some = positions[start : start + BATCH]
-            rows = {row.position: row for row in Row.objects.filter(subset_id=run.subset_id, position__in=some)}
-            samples: dict[int, list[Sample]] = {}
-            for sample in Sample.objects.filter(run=run, position__in=some, superseded=0).order_by("trial"):
-                samples.setdefault(sample.position, []).append(sample)
-            old = {t.position: t for t in Task.objects.filter(run=run, scoring=1, position__in=some)}
-            made = []
-            for position in some:
-                grades = [regraded(sample, rows[position], kind_name, options) for sample in samples.get(position, [])]
-                merged = recording.together([(g.outcome, g.score) for g in grades], options.threshold)
-                task = old[position]
-                made.append(
-                    Task(
-                        id=new_id("tsk"),
-                        run=run,
-                        scoring=number,
-                        position=position,
-                        task_id=task.task_id,
-                        kind=task.kind,
-                        cluster=task.cluster,
-                        reason=next((g.reason for g in grades if g.reason), "")[:60],
-                        preview=task.preview,
-                        preview_cut=task.preview_cut,
-                        duration_ms=task.duration_ms,
-                        cost_pusd=task.cost_pusd,
-                        input_tokens=task.input_tokens,
-                        output_tokens=task.output_tokens,
-                        **merged,
-                    )
-                )
-                if merged["passed"] != before[position]:
-                    changed["now_passed" if merged["passed"] else "now_not"] += 1
-                    flips.append({"task_id": task.task_id, "task": made[-1].pk, "before": before[position], "after": merged["passed"]})
-            Task.objects.bulk_create(made)
+    made: list[tuple[Any, ...]] = []
+    # Graded first and written in one go: nobody else's writing waits while a large run is graded.
+    for some in batched(sorted(before)):
+        rows = {row.position: row for row in Row.objects.filter(subset_id=run.subset_id, position__in=some)}
+        samples: dict[int, list[Sample]] = {}
+        for sample in Sample.objects.filter(run=run, position__in=some, superseded=0).order_by("trial"):
+            samples.setdefault(sample.position, []).append(sample)
+        for task in Task.objects.filter(run=run, scoring=1, position__in=some).order_by("position"):
+            grades = [regraded(sample, rows[task.position], kind_name, options) for sample in samples.get(task.position, [])]
+            found = {
+                **{name: getattr(task, name) for name in COPIED},
+                **recording.together([(g.outcome, g.score) for g in grades], options.threshold),
+                "id": new_id("tsk"),
+                "run_id": run.pk,
+                "scoring": number,
+                "reason": next((g.reason for g in grades if g.reason), "")[:60],
+            }
+            made.append(tuple([found[name] for name in recording.TASK]))
+            if found["passed"] != before[task.position]:
+                changed["now_passed" if found["passed"] else "now_not"] += 1
+                flips.append({"task_id": task.task_id, "task": found["id"], "before": before[task.position], "after": found["passed"]})
+    with transaction.atomic(), connection.cursor() as cursor:
+        if not Run.objects.filter(pk=run.pk, scoring=run.scoring, last_seq=run.last_seq).update(scoring=number, etag=F("etag") + 1):
+            raise Conflict("rescoring", "Somebody else is scoring this run again just now, or it has changed meanwhile.")
+        cursor.executemany(recording.INSERT_PLAIN_TASK, made)
     return {
         "object": "rescoring",
         "run": run.pk,
         "impl": impl.pk,
         "version": number,
-        "tasks": len(positions),
+        "tasks": len(made),
         "changed": sum(changed.values()),
         **changed,
         "rows": flips[:MOST_SHOWN],
     }
+
+
+def batched(positions: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(positions), BATCH):
+        yield positions[start : start + BATCH]
 
 
 def regraded(sample: Sample, row: Row, kind_name: str, options: Options) -> Grade:

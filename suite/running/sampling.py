@@ -7,19 +7,19 @@ as infrastructure, never as a wrong answer. A limit that a provider set is waite
 from __future__ import annotations
 
 import asyncio
-import json
 import random
-import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
-from suite.grading.contract import Call, Options, Output
-from suite.grading.outcomes import SCORED, Grade, Outcome
+from suite.grading.contract import Options
+from suite.grading.outcomes import Grade, Outcome
 from suite.running import recording
-from suite.running.asking import Said
+from suite.running.asking import LATE, Closing, Said
 from suite.running.limits import Limits
+from suite.running.lines import Item, answer_line, line_of
 from wire.errors import CallerError
 
 ATTEMPTS = 3
@@ -30,6 +30,7 @@ MOST_WAITS, LONGEST_WAIT_S = 20, 900.0
 FINAL = frozenset(
     {"invalid_request", "context_too_small", "tools_need_route", "model_not_found", "not_allowed", "body_too_large", "content_policy", "scorer_failed"}
 )
+SCORER = "scorer_failed"
 SPENT = frozenset({"budget_exceeded", "price_unknown"})
 
 
@@ -38,27 +39,19 @@ class MoneySpent(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One trial of one task, as it is about to be asked."""
-
-    position: int
-    trial: int
-    task_id: str
-    kind: str
-    cluster: str
-    input: Any
-    expected: Any
-
-
-@dataclass(frozen=True, slots=True)
 class Done:
-    """What came of one sample: its line, and what its connection learned. Units: `cost_pusd` trillionths of a US dollar."""
+    """What came of one sample: its line, and what its connection learned.
+
+    Shape: `is_written` where the line stands in the outbox already, beside the call that it is about. Units: `cost_pusd` trillionths of a US dollar.
+    """
 
     item: Item
     grade: Grade
     line: Mapping[str, Any]
     cost_pusd: int
     error: str = ""
+    is_written: bool = False
+    by_model: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,114 +63,175 @@ class Marked:
     calls: tuple[str, ...] = ()
 
 
-Ask = Callable[[Item, int], Awaitable[Said]]
-Mark = Callable[[Item, Said], Awaitable[Marked]]
-Heard = Callable[[CallerError | None], None]
-Keep = Callable[[Item, Said], None]
-SCORER = "scorer_failed"
+class Way(Protocol):
+    """How a run asks and grades.
+
+    Shape: `grade` is for what grading takes no time, `mark` for all. `ask` tells an answer to `closing` as its call is recorded, and keeps what that gives in
+    the same line; one that cannot, since its calls are a scorer's own, never calls it. `place` is held while a call is under way.
+    """
+
+    async def ask(self, item: Item, attempt: int, within_s: float | None, closing: Closing) -> Said: ...
+    def takes_time(self, item: Item) -> bool: ...
+    def grade(self, item: Item, said: Said) -> Grade: ...
+    async def mark(self, item: Item, said: Said) -> Marked: ...
+    def place(self) -> AbstractAsyncContextManager[Any]: ...
+    def heard(self, said: Said, attempt: int) -> None: ...
+    def retried(self, item: Item, attempt: int, error: CallerError, pause_s: float) -> None: ...
+    def keep(self, line: Mapping[str, Any]) -> None: ...
 
 
-async def sample(
-    run: str, item: Item, trials: int, ask: Ask, mark: Mark, limits: Limits, options: Options, heard: Heard, keep: Keep | None = None, had: Said | None = None
-) -> Done:
+@dataclass(slots=True)
+class Sum:
+    """What a sample has used over all its attempts. Units: `worked_s` seconds that its calls took, without any waiting."""
+
+    limits: Limits
+    attempts: int = 0
+    spent: int = 0
+    unpriced: bool = False
+    worked_s: float = 0.0
+    tokens: int = 0
+    output_bytes: int = 0
+    calls: list[str] = field(default_factory=list)
+    by_model: dict[str, int] = field(default_factory=dict)
+
+    def add(self, said: Said) -> None:
+        self.spent, self.unpriced = self.spent + (said.cost_pusd or 0), self.unpriced or said.cost_pusd is None
+        self.worked_s += said.seconds
+        self.tokens += said.input_tokens + said.output_tokens
+        self.output_bytes += size_of(said)
+        self.calls += said.calls
+        for seat in said.seats:
+            self.by_model[seat.model] = self.by_model.get(seat.model, 0) + (seat.cost_pusd or 0)
+
+    def within_s(self) -> float | None:
+        """How long the next attempt may take; None without a ceiling."""
+        left = None if self.limits.task_duration is None else max(self.limits.task_duration - self.worked_s, 0.01)
+        return min((s for s in (left, self.limits.attempt_duration) if s is not None), default=None)
+
+    def broken(self, said: Said | None = None) -> str:
+        """Names the ceiling of its task that the sample broke, "" for none."""
+        limits, is_late = self.limits, said is not None and said.error is not None and said.error.code == LATE
+        if limits.task_cost is not None and self.spent / 1e12 > limits.task_cost:
+            return "task.cost"
+        if limits.task_duration is not None and self.worked_s >= limits.task_duration:
+            return "task.duration"
+        if is_late:
+            return "attempt.duration" if limits.attempt_duration is not None else "task.duration"
+        for name, cap, used in (("task.tokens", limits.task_tokens, self.tokens), ("task.output_bytes", limits.task_output_bytes, self.output_bytes)):
+            if cap is not None and used > cap:
+                return name
+        if said is not None:
+            if limits.attempt_tokens is not None and said.input_tokens + said.output_tokens > limits.attempt_tokens:
+                return "attempt.tokens"
+            if limits.attempt_output_bytes is not None and size_of(said) > limits.attempt_output_bytes:
+                return "attempt.output_bytes"
+        return ""
+
+
+def size_of(said: Said) -> int:
+    return len(said.output.text.encode("utf-8", "surrogatepass"))
+
+
+async def sample(run: str, item: Item, trials: int, way: Way, limits: Limits, options: Options, had: Said | None = None) -> Done:
     """Asks until there is an answer, grades it, and gives the line.
 
-    Shape: `keep` writes an answer down before a grading that takes its time; `had` is one that was written down before, and is not asked for again.
-    Errors: MoneySpent.
+    Shape: `had` is an answer that was written down before a death; it is graded, not asked for again. Errors: MoneySpent.
     """
-    began, started_at = time.monotonic(), datetime.now(UTC)
-    attempts, waits, spent, waited_s = 0, 0, 0, 0.0
-    calls: list[str] = []
-    most = limits.task_attempts or ATTEMPTS
-    unpriced = False
+    started_at = datetime.now(UTC)
+    used, waits, most = Sum(limits), 0, limits.task_attempts or ATTEMPTS
+    done: Done | None = None
+    is_kept = is_counted = False
+    takes_time = way.takes_time(item)
+
+    def made(said: Said, grade: Grade) -> Done:
+        cost = None if used.unpriced else used.spent
+        line = line_of(run, item, trials, said, grade, max(used.attempts, 1), started_at, used.calls, cost, options)
+        return Done(item, grade, {**line, "was_kept": is_kept or had is not None}, used.spent, said.error.message if said.error else "", by_model=used.by_model)
+
+    def closing(said: Said) -> Mapping[str, Any]:
+        """What of an answer is kept in one line with its call: its grade where that takes no time, else the answer, to be graded whatever dies."""
+        nonlocal done, is_kept, is_counted
+        used.add(said)
+        is_counted = True
+        if not takes_time:
+            done = replace(made(said, instantly(way, item, said, used)), is_written=True)
+            return {recording.SAMPLES: [done.line]}
+        is_kept = True
+        return {recording.ANSWERS: [answer_line(run, item, said)]}
+
     said = had
+    if had is not None:
+        used.add(had)
+        used.attempts = 1
     while said is None:
-        attempts += 1
-        left = None if limits.task_duration is None else limits.task_duration - (time.monotonic() - began - waited_s)
-        bound = min((s for s in (left, limits.attempt_duration) if s is not None), default=None)
-        answer = await bounded(ask(item, attempts), bound)
-        spent, unpriced = spent + (answer.cost_pusd or 0), unpriced or answer.cost_pusd is None
-        calls += answer.calls
-        heard(None if answer.error is not None and answer.error.code == SCORER else answer.error)
-        if answer.error is None or answer.error.code in FINAL or is_over_task(limits, spent, began, waited_s):
+        used.attempts += 1
+        async with way.place():
+            is_counted = False
+            try:
+                answer = await way.ask(item, used.attempts, used.within_s(), closing)
+            except asyncio.CancelledError:
+                if done is not None:  # it came in the moment this was stopped, and is on record
+                    return done
+                raise
+        way.heard(answer, used.attempts)
+        if done is not None:
+            return done
+        if not is_counted:
+            used.add(answer)
+        error = answer.error
+        if error is None or error.code in FINAL or used.broken(answer):
             said = answer
             break
-        if answer.error.code in SPENT:
-            raise MoneySpent(answer.error.message)
-        if answer.error.retry_after_s is not None and answer.error.status == 429 and waits < MOST_WAITS:
-            waits, attempts = waits + 1, attempts - 1  # it was never really asked
-            pause = min(answer.error.retry_after_s, LONGEST_WAIT_S) + random.random()
-        elif attempts >= most:
+        if error.code in SPENT:
+            raise MoneySpent(error.message)
+        if error.retry_after_s is not None and error.status == 429 and waits < MOST_WAITS:
+            waits, used.attempts = waits + 1, used.attempts - 1  # it was never really asked
+            pause = min(error.retry_after_s, LONGEST_WAIT_S) + random.random()
+        elif used.attempts >= most:
             said = answer
             break
         else:
-            pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempts - 1)) * (0.5 + random.random())
-        waited_s += pause
+            pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (used.attempts - 1)) * (0.5 + random.random())
+            way.retried(item, used.attempts, error, pause)
         await asyncio.sleep(pause)
-    if had is not None:
-        spent, unpriced, calls, attempts = had.cost_pusd or 0, had.cost_pusd is None, list(had.calls), 1
-    elif keep is not None and said.error is None:
-        keep(item, said)
-    marked = await graded(item, said, mark, limits, spent, began, waited_s)
-    grade, spent, unpriced = marked.grade, spent + (marked.cost_pusd or 0), unpriced or marked.cost_pusd is None
-    calls += marked.calls
-    line = {**line_of(run, item, trials, said, grade, attempts, started_at, calls, None if unpriced else spent, options), "was_kept": keep is not None}
-    return Done(item, grade, line, spent, said.error.message if said.error else "")
+    if takes_time and not is_kept and had is None and said.error is None:
+        is_kept = True
+        way.keep(answer_line(run, item, said))
+    marked = await graded(way, item, said, used)
+    used.spent, used.unpriced = used.spent + (marked.cost_pusd or 0), used.unpriced or marked.cost_pusd is None
+    used.calls += marked.calls
+    return made(said, marked.grade)
 
 
-async def bounded(asking: Awaitable[Said], seconds: float | None) -> Said:
-    """Waits so long for an answer. Too long is the model's own failing, where the task set the limit."""
-    if seconds is None:
-        return await asking
+def instantly(way: Way, item: Item, said: Said, used: Sum) -> Grade:
+    """Grades where that takes no time."""
+    if (grade := ungraded(said, used)) is not None:
+        return grade
     try:
-        async with asyncio.timeout(max(seconds, 0.01)):
-            return await asking
-    except TimeoutError:
-        return Said(Output(""), error=CallerError("task_duration", f"There was no answer within {seconds:.1f} s.", status=504), cost_pusd=None)
+        return way.grade(item, said)
+    except Exception as error:  # a grader's fault is never the model's
+        return raised(error)
 
 
-def is_over_task(limits: Limits, spent: int, began: float, waited_s: float) -> bool:
-    return broken(limits, spent, began, waited_s, None) != ""
-
-
-def broken(limits: Limits, spent: int, began: float, waited_s: float, said: Said | None) -> str:
-    """Names the ceiling of its task that a sample broke, "" for none."""
-    if limits.task_cost is not None and spent / 1e12 > limits.task_cost:
-        return "task.cost"
-    if limits.task_duration is not None and time.monotonic() - began - waited_s >= limits.task_duration:
-        return "task.duration"
-    if said is not None:
-        tokens = said.input_tokens + said.output_tokens
-        size = len(said.output.text.encode("utf-8", "surrogatepass"))
-        for name, cap, had in (
-            ("task.tokens", limits.task_tokens, tokens),
-            ("attempt.tokens", limits.attempt_tokens, tokens),
-            ("task.output_bytes", limits.task_output_bytes, size),
-            ("attempt.output_bytes", limits.attempt_output_bytes, size),
-        ):
-            if cap is not None and had > cap:
-                return name
-    return ""
-
-
-async def graded(item: Item, said: Said, mark: Mark, limits: Limits, spent: int, began: float, waited_s: float) -> Marked:
+async def graded(way: Way, item: Item, said: Said, used: Sum) -> Marked:
     """Gives each answer, and each want of one, its outcome. Errors: MoneySpent."""
-    if (settled := without_grader(said, limits, spent, began, waited_s)) is not None:
-        return Marked(settled)
+    if (grade := ungraded(said, used)) is not None:
+        return Marked(grade)
     try:
-        return await mark(item, said)
+        return await way.mark(item, said)
     except MoneySpent:
         raise
-    except Exception as error:  # a grader's fault is never the model's
-        return Marked(Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}"))
+    except Exception as error:
+        return Marked(raised(error))
 
 
-def without_grader(said: Said, limits: Limits, spent: int, began: float, waited_s: float) -> Grade | None:
-    """Gives the outcome of what needs no grader: no answer, or one that broke a ceiling, was cut off or declined. None for an answer to be graded."""
-    ceiling = broken(limits, spent, began, waited_s, said)
-    if said.error is not None and said.error.code == "task_duration":
-        ceiling = ceiling or "attempt.duration"
-    if ceiling:
+def raised(error: Exception) -> Grade:
+    return Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}")
+
+
+def ungraded(said: Said, used: Sum) -> Grade | None:
+    """Gives the outcome of what no grader need look at; None for an answer that one must."""
+    if ceiling := used.broken(said):
         return Grade(Outcome.LIMIT, 0.0, reason=f"limit_exceeded:{ceiling}", explanation=f"The task's own ceiling {ceiling} was broken.")
     if said.error is not None:
         if said.error.code == SCORER:
@@ -192,85 +246,3 @@ def without_grader(said: Said, limits: Limits, spent: int, began: float, waited_
     if said.is_refused:
         return Grade(Outcome.REFUSED, 0.0, said.output.text[:200], "refusal", "The model declined.")
     return None
-
-
-def line_of(
-    run: str, item: Item, trials: int, said: Said, grade: Grade, attempts: int, started_at: datetime, calls: list[str], cost: int | None, options: Options
-) -> dict[str, Any]:
-    text = said.output.text or (json.dumps([{"name": c.name, "arguments": c.arguments} for c in said.output.calls]) if said.output.calls else "")
-    preview, is_cut = recording.preview_of(text)
-    payload = {
-        "output": said.output.text,
-        "calls": [{"name": c.name, "arguments": c.arguments} for c in said.output.calls],
-        "answer": grade.answer,
-        "explanation": grade.explanation,
-        "metadata": grade.metadata,
-        "error": {"code": said.error.code, "message": said.error.message} if said.error else None,
-    }
-    if len(said.seats) > 1:
-        payload["seats"] = [{"call": s.call, "model": s.model, "seat": s.seat, "status": s.status, "text": s.text} for s in said.seats]
-    return {
-        "run_id": run,
-        "position": item.position,
-        "trial": item.trial,
-        "superseded": 0,
-        "attempts": attempts,
-        "calls": list(dict.fromkeys(calls)),
-        "panel": said.panel,
-        "outcome": str(grade.outcome),
-        "score": grade.score if grade.outcome in SCORED else None,
-        "reason": grade.reason[:60],
-        "finish_reason": said.finish_reason[:40],
-        "started_at": started_at.isoformat(),
-        "finished_at": datetime.now(UTC).isoformat(),
-        "duration_ms": round(said.seconds * 1000),
-        "cost_pusd": cost,
-        "input_tokens": said.input_tokens,
-        "output_tokens": said.output_tokens,
-        "reasoning_tokens": said.reasoning_tokens,
-        "payload": recording.packed(payload),
-        "trials": trials,
-        "task_id": item.task_id,
-        "kind": item.kind,
-        "cluster": item.cluster,
-        "preview": preview,
-        "preview_cut": is_cut,
-        "threshold": options.threshold,
-    }
-
-
-def written(said: Said) -> str:
-    """Writes an answer down for grading later."""
-    return recording.packed(
-        {
-            "output": said.output.text,
-            "tool_calls": [[c.name, c.arguments] for c in said.output.calls],
-            "finish_reason": said.finish_reason,
-            "is_truncated": said.is_truncated,
-            "is_refused": said.is_refused,
-            "seconds": said.seconds,
-            "tokens": [said.input_tokens, said.output_tokens, said.reasoning_tokens],
-            "cost_pusd": said.cost_pusd,
-            "calls": list(said.calls),
-            "panel": said.panel,
-        }
-    )
-
-
-def read_back(payload: bytes | memoryview) -> Said:
-    """Reads what `written` wrote. A panel's own seats are not among it."""
-    kept = recording.unpacked(payload)
-    read_in, made, reasoned = kept["tokens"]
-    return Said(
-        Output(kept["output"], tuple([Call(name, arguments) for name, arguments in kept["tool_calls"]])),
-        finish_reason=kept["finish_reason"],
-        is_truncated=kept["is_truncated"],
-        is_refused=kept["is_refused"],
-        seconds=kept["seconds"],
-        input_tokens=read_in,
-        output_tokens=made,
-        reasoning_tokens=reasoned,
-        cost_pusd=kept["cost_pusd"],
-        calls=tuple(kept["calls"]),
-        panel=kept["panel"],
-    )

@@ -81,3 +81,10 @@ def digest_of(rows: Any, total: int) -> str:
     for digest in rows.order_by("position").values_list("digest", flat=True)[:total].iterator(chunk_size=5000):
         sum_.update(bytes.fromhex(digest))
     return sum_.hexdigest()
+
+
+def digest_again(run: Run) -> str:
+    """Makes the digest of a run's rows once more: of one whose tasks are what they were it is the one that was frozen."""
+    rows = rows_of(run.subset_id, run.version)
+    positions = run.selection.get("positions")
+    return digest_of(rows.filter(position__in=positions) if positions is not None else rows, run.total)

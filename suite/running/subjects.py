@@ -127,12 +127,9 @@ def seated(subject: Subject, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, models={**snapshot.models, subject.asked_as: guest})
 
 
-def connection_of(subject: Subject, snapshot: Snapshot) -> str:
+def connection_of(subject: Subject) -> str:
     """Names the connection that a subject's calls share; a collection has one of its own, since its members' differ."""
-    if subject.kind == "collection":
-        return subject.asked_as
-    model = snapshot.models.get(subject.asked_as)
-    return f"endpoint:{model.endpoint.name}" if model else subject.asked_as
+    return subject.asked_as if subject.kind == "collection" else f"endpoint:{subject.provider}"
 
 
 def unknown(name: str, message: str, snapshot: Snapshot) -> Unprocessable:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from django.db import connection
-from django.db.models import Avg, Count, Sum
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Avg, Count, Q, Sum
 
 from panels.api.wording import to_json
 from suite.api.shapes import usd
 from suite.grading.outcomes import SCORED, Outcome
-from suite.models import Run, Sample, Task
+from suite.models import Run, Sample, Summary, Task
 from suite.review import scores as review
-from suite.running import agreeing
+from suite.running import agreeing, recording
 from suite.statistics import intervals
 from suite.statistics.intervals import Interval
 
@@ -20,9 +23,73 @@ from suite.statistics.intervals import Interval
 MOST_FOR_CLUSTERS = 200_000
 
 
+# What is kept of runs that have ended; another form of it is summed anew.
+FORM = 1
+# Of a run that goes on, and is so large that summing it takes its time, a sum may be so old. Units: tasks, seconds.
+LARGE, FRESH_S, MOST_RECENT = 5_000, 5.0, 64
+recent: dict[tuple[str, int], tuple[float, dict[str, Any]]] = {}
+
+
 def of(run: Run, scoring: int | None = None) -> dict[str, Any]:
     """Sums up a run's tasks in one scoring, the newest without one."""
-    number = run.scoring if scoring is None else scoring
+    found: dict[str, Any] = whole(run, run.scoring if scoring is None else scoring)["summary"]
+    return found
+
+
+def by_kind(run: Run) -> dict[str, Mapping[str, Any]]:
+    """Breaks a run's rate down by kind of task, each with its own interval."""
+    found: dict[str, Mapping[str, Any]] = whole(run, run.scoring)["kinds"]
+    return found
+
+
+def whole(run: Run, scoring: int) -> dict[str, Any]:
+    """Gives all that is said of a run's tasks together. What has ended is summed once, and kept; of a large one that goes on a sum may be some seconds old."""
+    is_over = run.status in recording.TERMINAL
+    if is_over:
+        kept = Summary.objects.filter(run=run, scoring=scoring, seq=run.last_seq).values_list("body", flat=True).first()
+        if kept and kept.get("form") == FORM:
+            return dict(kept)
+    elif (known := recent.get((run.pk, scoring))) and time.monotonic() - known[0] < FRESH_S:
+        return known[1]
+    found: dict[str, Any] = {"form": FORM, "summary": summed(run, scoring), "kinds": kinds(run, scoring)}
+    if is_over:
+        with suppress(DatabaseError), transaction.atomic():  # two who sum at once keep the same
+            Summary.objects.update_or_create(run=run, scoring=scoring, defaults={"seq": run.last_seq, "body": found})
+    elif found["summary"]["done"] >= LARGE:
+        while len(recent) >= MOST_RECENT:
+            recent.pop(next(iter(recent)), None)
+        recent[(run.pk, scoring)] = (time.monotonic(), found)
+    return found
+
+
+def keep(run_id: str) -> None:
+    """Sums up a run that has just ended, so that nobody waits for it who looks."""
+    run = Run.objects.filter(pk=run_id).first()
+    if run is not None and run.status in recording.TERMINAL:
+        whole(run, run.scoring)
+
+
+def kinds(run: Run, scoring: int) -> dict[str, Mapping[str, Any]]:
+    rows = (
+        Task.objects.filter(run=run, scoring=scoring)
+        .values("kind")
+        .annotate(n=Count("id"), scored=Count("id", filter=Q(passed__isnull=False)), passes=Count("id", filter=Q(passed=True)))
+        .order_by("kind")
+    )
+    found: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        interval = intervals.wilson(row["passes"], row["scored"])
+        found[row["kind"] or "other"] = {
+            "total": row["n"],
+            "scored": row["scored"],
+            "passed": row["passes"],
+            "pass_rate": interval.estimate if interval else None,
+            "ci95": [interval.low, interval.high] if interval else None,
+        }
+    return found
+
+
+def summed(run: Run, number: int) -> dict[str, Any]:
     tasks = Task.objects.filter(run=run, scoring=number)
     outcomes = {row["outcome"]: row["n"] for row in tasks.values("outcome").annotate(n=Count("id"))}
     sums = tasks.aggregate(mean=Avg("score"), cost=Sum("cost_pusd"), input=Sum("input_tokens"), output=Sum("output_tokens"))
