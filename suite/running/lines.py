@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from suite.grading.contract import Call, Options, Output
@@ -28,7 +28,17 @@ class Item:
 
 
 def line_of(
-    run: str, item: Item, trials: int, said: Said, grade: Grade, attempts: int, started_at: datetime, calls: Sequence[str], cost: int | None, options: Options
+    run: str,
+    item: Item,
+    trials: int,
+    said: Said,
+    grade: Grade,
+    attempts: int,
+    started_at: datetime,
+    finished_at: datetime,
+    calls: Sequence[str],
+    cost: int | None,
+    options: Options,
 ) -> dict[str, Any]:
     text = said.output.text or (json.dumps([{"name": c.name, "arguments": c.arguments} for c in said.output.calls]) if said.output.calls else "")
     preview, is_cut = recording.preview_of(text)
@@ -55,7 +65,7 @@ def line_of(
         "reason": grade.reason[:60],
         "finish_reason": said.finish_reason[:40],
         "started_at": started_at.isoformat(),
-        "finished_at": datetime.now(UTC).isoformat(),
+        "finished_at": finished_at.isoformat(),
         "duration_ms": round(said.seconds * 1000),
         "cost_pusd": cost,
         "input_tokens": said.input_tokens,

@@ -117,12 +117,18 @@ def commit_samples(cursor: Any, items: Sequence[Mapping[str, Any]]) -> None:
             late.setdefault(item["run_id"], []).append(item)
     for run in sorted({*runs, *late}):  # in one order, so that two who commit never wait for each other in a circle
         new, too_late = runs.get(run, []), late.get(run, [])
-        tasks = [task for item in new if (task := task_of(cursor, item)) is not None]
-        events = []
-        for task in tasks:
+        if any(item["trials"] > 1 for item in new) and connection.vendor == "postgresql":
+            # Of two who bring a task's last trials at once, the later one sees them all.
+            cursor.execute("SELECT 1 FROM suite_run WHERE id = %s FOR UPDATE", [run])
+        tasks, events = [], []
+        for item in new:
+            task = task_of(cursor, item)
+            if task is None:
+                continue
             cursor.execute(INSERT_TASK, [safe(task[name], TASK_TEXTS.get(name)) for name in TASK])
-            cursor.fetchone()
-            events += told_of(task)
+            if cursor.fetchone() is not None:  # not made by another of its trials, of the same batch
+                tasks.append(task)
+                events += told_of(task)
         for item in too_late:
             message = "An answer came after another had taken its place. It is kept as superseded and counts in the cost alone."
             events.append(("Log", {"message": message, "task_id": item["task_id"], "trial": item["trial"]}))

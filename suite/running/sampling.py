@@ -145,7 +145,7 @@ async def sample(run: str, item: Item, trials: int, way: Way, limits: Limits, op
 
     def made(said: Said, grade: Grade) -> Done:
         cost = None if used.unpriced else used.spent
-        line = line_of(run, item, trials, said, grade, max(used.attempts, 1), started_at, used.calls, cost, options)
+        line = line_of(run, item, trials, said, grade, max(used.attempts, 1), started_at, datetime.now(UTC), used.calls, cost, options)
         return Done(item, grade, {**line, "was_kept": is_kept or had is not None}, used.spent, said.error.message if said.error else "", by_model=used.by_model)
 
     def closing(said: Said) -> Mapping[str, Any]:

@@ -36,6 +36,10 @@ class Ceilings:
     def are_of_money(self) -> bool:
         return bool(self.costs or self.model_costs)
 
+    @property
+    def are_any(self) -> bool:
+        return bool(self.costs or self.model_costs or self.durations)
+
     def lowest(self) -> tuple[str, int] | None:
         """Gives the ceiling of cost that is reached first."""
         return min(((name, most) for name, most in self.costs.items()), key=lambda one: one[1], default=None)

@@ -135,6 +135,7 @@ class Worker:
             self.gateway.writer.record({recording.SAMPLES: [done.line]})
         standing.add(done.cost_pusd, done.line["cost_pusd"] is None and not done.error, done.by_model)
         standing.heard(done.error)
+        self.warn()
         if standing.seems_dead:
             standing.failed = f"{self.plan.subject.name} does not answer: {done.error}"
             self.stop = True
@@ -146,6 +147,11 @@ class Worker:
         self.stop = True
         line = {"run_id": self.plan.id, "reason": self.standing.halting, "note": self.standing.note, "at": datetime.now(UTC).isoformat()}
         self.gateway.writer.record({recording.HALTS: [line]})
+
+    def warn(self) -> None:
+        if self.standing.ceilings.are_any:
+            for warning in self.standing.warnings(datetime.now(UTC)):
+                self.note("LimitWarning", warning, once=warning["limit"])
 
     def cut_off(self) -> None:
         self.stop = True
@@ -162,9 +168,7 @@ class Worker:
         status = await self.in_thread(look_at, self.plan.id, self.name, renews)
         if renews:
             self.renewed_at = now
-        at = datetime.now(UTC)
-        for warning in self.standing.warnings(at):
-            self.note("LimitWarning", warning, once=warning["limit"])
+        self.warn()
         if status is None:  # somebody else has it by now, or it was deleted
             self.was_taken = True
             self.cut_off()
@@ -173,7 +177,7 @@ class Worker:
             self.cut_off()
         elif self.standing.halting:
             return
-        elif exceeded := self.standing.outlasted(at):
+        elif exceeded := self.standing.outlasted(datetime.now(UTC)):
             self.standing.halt(f"limit_exceeded:{exceeded}")
             self.halt()
             self.cut_off()
