@@ -111,6 +111,13 @@ class View(BenchView):
         if given and given.strip() != "*" and f'"{etag}"' not in [part.strip().removeprefix("W/") for part in given.split(",")]:
             raise Problem(412, "etag_mismatch", "It has changed since you read it. Read it again, then decide.")
 
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Says of every list in words of its own whether there is more, beside the token that tells how to go on."""
+        found = getattr(response, "data", None)
+        if isinstance(found, dict) and isinstance(found.get("data"), list) and "next" in found:
+            found["has_more"] = found["next"] is not None
+        return super().finalize_response(request, response, *args, **kwargs)
+
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
         body = response.data
