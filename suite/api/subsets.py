@@ -7,16 +7,15 @@ from typing import Any, cast
 
 from django.db import transaction
 from django.utils import timezone
-from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access import audit
-from panels.api.view import StrictJson
 from suite import ids
 from suite.api import shapes
 from suite.api.problems import Conflict, Missing, wrong
 from suite.api.repeats import idempotent
+from suite.api.uploads import Json, Lines, Ndjson
 from suite.api.view import View, flag, text, visibility_is_derived
 from suite.authoring import amending, graders, recipes, rows, subsets
 from suite.models import Run, Subset, Version
@@ -25,15 +24,6 @@ from suite.seeing import may_read_benchmark, owns
 
 FIELDS = ("slug", "name", "description", "tasks", "rolling", "grader", "recipe")
 SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
-
-
-class Ndjson(BaseParser):
-    """Hands the stream on as it is: rows are read a line at a time."""
-
-    media_type = "application/x-ndjson"
-
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        return stream
 
 
 def find_subset(view: View, asked: str, *, to_change: bool = False) -> Subset:
@@ -121,14 +111,14 @@ class SubsetTasks(View):
     """Rows, by JSON or as NDJSON."""
 
     scopes = {"POST": ("registry:publish",)}
-    parser_classes = [StrictJson, Ndjson]
+    parser_classes = [Json, Ndjson]
 
     @idempotent
     def post(self, request: Request, subset: str) -> Response:
         """Appends rows to a rolling subset, all of them or none. The same row again is nothing new."""
         row = find_subset(self, subset, to_change=True)
-        if (request.content_type or "").startswith("application/x-ndjson"):
-            new = rows.read_lines(cast(Any, request.data), row.grader)
+        if isinstance(lines := cast(Any, request.data), Lines):
+            new = rows.read_lines(lines, row.grader)
         else:
             new = rows.read(self.body(("tasks",)).get("tasks"), row.grader)
         changed, added, there = subsets.append(row.pk, new, self.caller.owner)

@@ -17,9 +17,12 @@ from access.caller import Caller
 from access.pages import LIMIT_MAX, Page, keyset
 from panels.api.view import View as BenchView
 from suite.api.problems import Problem, Unprocessable, Wrong, wrong
+from suite.api.uploads import Json
 from wire.errors import CallerError
 
 LIMIT = 50
+# Rows and code keep whatever came, as text of their own; databases hold no NUL in any other.
+KEPT_AS_TEXT = ("tasks", "upsert", "code")
 
 
 class Scoped(BasePermission):
@@ -42,6 +45,7 @@ class Scoped(BasePermission):
 
 class View(BenchView):
     permission_classes = [Scoped]
+    parser_classes = [Json]
     schema = None  # described apart from /bench: /v1 has a description of its own
     filters: tuple[str, ...] = ()
     expandable: tuple[str, ...] = ()
@@ -58,7 +62,13 @@ class View(BenchView):
                 f"There is no field {', '.join(name[:60] for name in unknown[:10])} here. There are: {', '.join(fields)}.",
                 [Wrong(f"/{pointer_part(name)}", "unknown_field", "There is no such field.") for name in unknown[:50]],
             )
+        no_nul({name: value for name, value in data.items() if name not in KEPT_AS_TEXT})
         return dict(data)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if "\x00" in request.path or any("\x00" in part for name, values in request.query_params.lists() for part in (name, *values)):
+            raise Problem(400, "invalid_request", "The address holds a NUL, which no name here has.")
 
     def page_wanted(self) -> tuple[int, str]:
         """Reads ?limit= and ?page_token=; a huge limit is the largest there is. Errors: Problem 400."""
@@ -129,6 +139,21 @@ class View(BenchView):
                     body["errors"] = [{"pointer": e.pointer, "code": e.code, "message": e.message} for e in exc.errors]
                 body.update(exc.more)
         return response
+
+
+def no_nul(value: Any, at: str = "") -> None:
+    """Refuses a NUL in any name or text of a value. Errors: Unprocessable."""
+    if isinstance(value, str):
+        if "\x00" in value:
+            raise wrong(at, "holds a NUL.")
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            if "\x00" in name:
+                raise wrong(at, "has a name with a NUL.")
+            no_nul(inner, f"{at}/{pointer_part(name)}")
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            no_nul(inner, f"{at}/{i}")
 
 
 def pointer_part(name: str) -> str:

@@ -70,7 +70,7 @@ def parsed_lines(stream: Lines) -> Iterator[tuple[int, Any]]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line, parse_constant=refuse)
+            value = json.loads(line, parse_constant=refuse, object_pairs_hook=once)
         except (ValueError, RecursionError) as error:
             raise Unprocessable("invalid_row", f"Line {index + 1} is no JSON: {error}", [Wrong(f"/{index}", "invalid_json", str(error)[:200])]) from None
         yield index, value
@@ -79,6 +79,14 @@ def parsed_lines(stream: Lines) -> Iterator[tuple[int, Any]]:
 
 def refuse(name: str) -> Any:
     raise ValueError(f"{name} is no JSON.")
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuses an object that says one name twice: which of them was meant, nobody knows."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"an object says {next(name for i, (name, _) in enumerate(pairs) if name in [n for n, _ in pairs[:i]])[:60]!r} twice.")
+    return found
 
 
 def checked(rows: Iterable[tuple[int, Any]], grader: Mapping[str, Any] | None, at: str) -> list[NewRow]:
@@ -117,7 +125,7 @@ def one(row: Any, grader: Mapping[str, Any] | None) -> NewRow:
     task_id = unicodedata.normalize("NFC", task_id)
     if len(task_id) > LONGEST_ID:
         raise RowError("/task_id", f"is longer than {LONGEST_ID} characters.")
-    if any(unicodedata.category(c) in ("Cc", "Cs") for c in task_id):
+    if not is_plain(task_id):
         raise RowError("/task_id", "holds a control character, or half of one.")
     if "input" not in row:
         raise RowError("/input", "is missing.")
@@ -127,8 +135,8 @@ def one(row: Any, grader: Mapping[str, Any] | None) -> NewRow:
     if grader is not None:
         check_kind(kind or str(grader.get("kind", "")), row_input, expected, grader)
     cluster = row.get("cluster") or (source or {}).get("cluster") or (source or {}).get("repo") or ""
-    if not isinstance(cluster, str) or len(cluster) > LONGEST_ID:
-        raise RowError("/cluster", f"must be a text of at most {LONGEST_ID} characters.")
+    if not isinstance(cluster, str) or len(cluster) > LONGEST_ID or not is_plain(cluster):
+        raise RowError("/cluster", f"must be a text of at most {LONGEST_ID} characters, none of them a control character.")
     try:
         digest = canonical.digest({"task_id": task_id, "input": row_input, "expected": expected, "source": source})
         body = canonical.kept({"input": row_input, "expected": expected, "source": source})
@@ -137,6 +145,10 @@ def one(row: Any, grader: Mapping[str, Any] | None) -> NewRow:
     if len(body) > LONGEST_ROW:
         raise RowError("", f"is larger than {LONGEST_ROW // 1024 // 1024} MiB.")
     return NewRow(task_id, kind or str((grader or {}).get("kind", "")), cluster, digest, body)
+
+
+def is_plain(text: str) -> bool:
+    return not any(unicodedata.category(c) in ("Cc", "Cs") for c in text)
 
 
 def source_of(source: Any) -> dict[str, Any] | None:
@@ -158,8 +170,8 @@ def kind_of(row: Mapping[str, Any], row_input: Any, expected: Any) -> str:
     for pointer, holder in (("/kind", row), ("/input/kind", row_input), ("/expected/kind", expected)):
         value = holder.get("kind") if isinstance(holder, Mapping) else None
         if value is not None:
-            if not isinstance(value, str) or not value or len(value) > 40:
-                raise RowError(pointer, "must be a text of 1 to 40 characters.")
+            if not isinstance(value, str) or not value or len(value) > 40 or not is_plain(value):
+                raise RowError(pointer, "must be a text of 1 to 40 characters, none of them a control character.")
             said[pointer] = value
     if len(set(said.values())) > 1:
         raise RowError("/expected/kind" if "/expected/kind" in said else "/input/kind", f"is not the same everywhere: {', '.join(said.values())}.")

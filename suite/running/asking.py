@@ -24,6 +24,7 @@ from wire import dialects
 from wire.conversation import Request, Stop, Text, ToolCall
 from wire.dialects import Answer, Dialect, Inbound
 from wire.errors import CallerError
+from wire.jsontext import scrubbed
 
 PURPOSE = "suite"
 LATE = "task_duration"
@@ -96,14 +97,14 @@ Closing = Callable[[Said], Mapping[str, Any]]
 
 
 def request_of(subject: Subject, question: Question, params: Mapping[str, Any]) -> Request:
-    """Makes the request that the gateway would read of an OpenAI chat body."""
+    """Makes the request that the gateway would read of an OpenAI chat body. Half a character, which no body can hold, is asked as U+FFFD."""
     body: dict[str, Any] = {"model": subject.asked_as, "messages": list(question.messages)}
     if question.tools:
         body["tools"] = list(question.tools)
     if question.response_format:
         body["response_format"] = dict(question.response_format)
     body |= {name: value for name, value in params.items() if name in PARAMS}
-    return dialects.get("openai-chat").read_request(Inbound("/v1/chat/completions", "", {}, orjson.loads(orjson.dumps(body))))
+    return dialects.get("openai-chat").read_request(Inbound("/v1/chat/completions", "", {}, orjson.loads(orjson.dumps(scrubbed(body)))))
 
 
 async def ask(
