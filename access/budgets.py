@@ -1,13 +1,16 @@
 """What owners, teams and collections may spend in a calendar month: rows that people set, and how a request finds those that it falls under.
 
+Besides, what owners and teams were granted for good, where that is kept: the room that keeps it registers here.
+
 UnknownBudget   nobody set one under this kind and name
 BudgetTaken     there is one already
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from dataclasses import field as empty
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
@@ -36,7 +39,10 @@ class BudgetTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One budget. Shape: `kind` owner, team, collection, or key; `alert_at` percents, rising. Units: US dollars a calendar month of BENCH_TIME_ZONE."""
+    """One budget. Shape: `kind` owner, team, collection, or key; `alert_at` percents, rising. Units: US dollars a calendar month of BENCH_TIME_ZONE.
+
+    With `is_granted` it is no month's: all that was granted until now, against all that was spent beyond `before_pusd` (trillionths of a US dollar).
+    """
 
     kind: str
     name: str
@@ -44,20 +50,23 @@ class Limit:
     alert_at: tuple[int, ...] = ALERT_AT
     created_at: datetime | None = None
     key_id: int | None = None
+    is_granted: bool = False
+    before_pusd: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """All budgets but keys', as one request's snapshot holds them. Shape: by kind and name."""
+    """All budgets but keys', as one request's snapshot holds them. Shape: by kind and name; `granted` those that are no month's."""
 
     by_name: Mapping[tuple[str, str], Limit]
+    granted: Mapping[tuple[str, str], Limit] = empty(default_factory=dict)
 
     def of(self, owner: str, team: str, collection: str) -> tuple[Limit, ...]:
         """Gives those that one request falls under."""
-        if not self.by_name:
+        if not self.by_name and not self.granted:
             return ()
         names = (("owner", owner), ("team", team), ("collection", collection))
-        return tuple(found for name in names if name[1] and (found := self.by_name.get(name)))
+        return tuple([found for held in (self.by_name, self.granted) for name in names if name[1] and (found := held.get(name))])
 
 
 NONE = Budgets(MappingProxyType({}))
@@ -70,6 +79,16 @@ def on_beginning(function: Callable[[str, str, int | None], None]) -> None:
     """Registers what is called with kind, name and, of a key, its id, when a budget is set or changed. Within the transaction."""
     if function not in beginnings:
         beginnings.append(function)
+
+
+# Who keeps what was granted.
+grants: list[Callable[[], Iterable[Limit]]] = []
+
+
+def on_grants(function: Callable[[], Iterable[Limit]]) -> None:
+    """Registers who tells of grants, one limit for each owner or team that has any. What moves them moves the roster's version, too."""
+    if function not in grants:
+        grants.append(function)
 
 
 def begin(kind: str, name: str, key_id: int | None = None) -> None:
@@ -85,17 +104,23 @@ def limit_of(row: Budget) -> Limit:
 
 
 def load() -> Budgets:
-    """Reads all of them. One query."""
+    """Reads all of them. One query, and those of whoever keeps grants."""
     rows = Budget.objects.all()
-    return Budgets(MappingProxyType({(row.kind, row.name): limit_of(row) for row in rows})) if rows else NONE
+    kept = granted()
+    return Budgets(MappingProxyType({(row.kind, row.name): limit_of(row) for row in rows}), kept) if rows or kept else NONE
+
+
+def granted() -> Mapping[tuple[str, str], Limit]:
+    return MappingProxyType({(limit.kind, limit.name): limit for function in grants for limit in function()})
 
 
 def every() -> list[Limit]:
-    """Lists all of them by kind and name, those of live keys too. Two queries."""
+    """Lists all of them by kind and name, those of live keys and what was granted too. Two queries."""
     keys = Key.objects.filter(revoked_at=None).exclude(budget_usd=None).order_by("name")
     return [
         *(limit_of(row) for row in Budget.objects.all()),
         *(Limit("key", k.name, k.budget_usd, ALERT_AT, k.created_at, k.pk) for k in keys if k.budget_usd is not None),
+        *granted().values(),
     ]
 
 

@@ -70,7 +70,9 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     entry("Onboarding", "playlist_add_check", "health_batch", "health.view_batch"),
                     entry("Schedules", "schedule", "health_schedule", "health.view_schedule"),
+                    entry("Backends", "memory", "suite_backend", "suite.view_backend"),
                     entry("Settings", "tune", "access_preference", "access.view_preference"),
+                    entry("Team settings", "room_preferences", "suite_teamsetting", "suite.view_teamsetting"),
                 ],
             },
             {
@@ -80,6 +82,7 @@ UNFOLD: dict[str, Any] = {
                     {**entry("Panels", "forum", "panels_panel", ""), "permission": "panels.admin.asked.may_see_panels"},
                     entry("Calls", "receipt_long", "health_attempt", "health.view_attempt"),
                     entry("Budgets", "savings", "access_budget", "access.view_budget"),
+                    entry("Grants", "account_balance_wallet", "suite_grant", "suite.view_grant"),
                     entry("Alerts", "notifications", "health_alert", "health.view_alert"),
                     entry("Probes", "stethoscope", "health_probe", "health.view_probe"),
                     entry("Verdicts", "gavel", "panels_verdict", "panels.view_verdict"),

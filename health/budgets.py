@@ -32,12 +32,14 @@ from health.reserve import PUSD, Denied
 # A meter's name has 120 characters.
 LONGEST_NAME, KEPT_OF_NAME = 90, 60
 PARTS = {"owner": "judge", "team": "team", "collection": "collection", "key": "key_id"}
+# Before the scope of what was granted for good.
+GRANTED = "granted:"
 Spent = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a budget stands this month. Units: trillionths of a US dollar; `reserved_pusd` is held for calls under way."""
+    """How a budget stands this month, or since the first grant. Units: trillionths of a US dollar; `reserved_pusd` is held for calls under way."""
 
     limit: Limit
     month: str
@@ -55,8 +57,8 @@ class Standing:
 
 
 def scope_of(limit: Limit) -> str:
-    """Names a budget's meter, as in team:platform."""
-    return scope_named(limit.kind, limit.name, limit.key_id)
+    """Names a budget's meter, as in team:platform, or granted:team:platform."""
+    return f"{GRANTED if limit.is_granted else ''}{scope_named(limit.kind, limit.name, limit.key_id)}"
 
 
 def scope_named(kind: str, name: str, key_id: int | None = None) -> str:
@@ -69,13 +71,14 @@ def scope_named(kind: str, name: str, key_id: int | None = None) -> str:
 
 def whose(scope: str) -> str:
     """Says whose a budget is, from its meter's scope, as a message puts it."""
-    kind, _, name = scope.partition(":")
-    return "this key's budget" if kind == "key" else f"the budget of the {kind} {name}"
+    kind, _, name = scope.removeprefix(GRANTED).partition(":")
+    what = "balance" if scope.startswith(GRANTED) else "budget"
+    return "this key's budget" if kind == "key" else f"the {what} of the {kind} {name}"
 
 
 def said(limits: Iterable[Limit], has_key_budget: bool) -> str:
     """Names budgets, as a sentence begins."""
-    names = [*(["This key's budget"] if has_key_budget else []), *(f"the budget of the {one.kind} {one.name}" for one in limits)]
+    names = [*(["This key's budget"] if has_key_budget else []), *(whose(scope_of(one)) for one in limits)]
     text = " and ".join(names)
     return text[:1].upper() + text[1:]
 
@@ -90,6 +93,13 @@ def spent_in(month: str) -> Spent:
     return {(part, name): int(cost) for part, name, cost in rows.values_list("part", "name", "cost_pusd")}
 
 
+def spent_ever(kind: str, name: str) -> int:
+    """Sums all that was ever spent under a budget's kind and name. Units: trillionths of a US dollar."""
+    rollups.fold()
+    rows = PartTotal.objects.filter(grain="month", part=PARTS[kind], name=name)
+    return sum(int(cost) for cost in rows.values_list("cost_pusd", flat=True))
+
+
 def whom(limit: Limit) -> tuple[str, str]:
     """How totals name whom a budget is for."""
     return PARTS[limit.kind], str(limit.key_id) if limit.kind == "key" else limit.name
@@ -101,12 +111,14 @@ def month_at(now: datetime) -> tuple[str, datetime]:
     return today.month, datetime.fromtimestamp(today.month_ends_ms / 1000, UTC)
 
 
-def held_by(meter: Meter, month: str) -> int:
+def held_by(meter: Meter, month: str, limit: Limit) -> int:
+    if limit.is_granted:
+        return meter.total
     return meter.month[1] if meter.month and meter.month[0] == month else 0
 
 
 def standings(limits: Iterable[Limit], now: datetime) -> list[Standing]:
-    """Reads how budgets stand. Two queries, however many there are."""
+    """Reads how budgets stand. Two queries, however many there are, and one more for each that is granted."""
     month, ends = month_at(now)
     limits = list(limits)
     spent = spent_in(month) if limits else {}
@@ -114,8 +126,8 @@ def standings(limits: Iterable[Limit], now: datetime) -> list[Standing]:
     meters = {name: decode(state) for name, state in MeterRow.objects.filter(scope__in=names).values_list("scope", "state")} if names else {}
     found = []
     for limit, name in zip(limits, names, strict=True):
-        gone = spent.get(whom(limit), 0)
-        held = held_by(meters[name], month) if name in meters else 0
+        gone = spent_ever(limit.kind, limit.name) - limit.before_pusd if limit.is_granted else spent.get(whom(limit), 0)
+        held = held_by(meters[name], month, limit) if name in meters else 0
         found.append(Standing(limit, month, gone, max(held - gone, 0), ends))
     return found
 
@@ -134,8 +146,11 @@ def refusal_line(denied: Denied, key_name: str, now: datetime) -> Mapping[str, A
     if once in refused:
         return None
     refused.add(once)
-    kind, _, name = denied.scope.partition(":")
+    kind, _, name = denied.scope.removeprefix(GRANTED).partition(":")
     name = key_name if kind == "key" else name
+    if denied.scope.startswith(GRANTED):
+        message = f"The balance of the {kind} {name} did not cover a request, which was refused. A grant lets such through: POST /v1/billing/topups."
+        return line_of("budget", f"{kind} {name}", once, message, now)
     message = f"The budget of the {kind} {name} did not cover a request, which was refused. The next month or a larger budget lets such through."
     return line_of("budget", f"{kind} {name}", once, message, now)
 
@@ -163,11 +178,15 @@ def level(limit: Limit, now: datetime, *, also_under_way: bool = False) -> bool:
         meter = decode(row.state)
         part, of = whom(limit)
         rollups.fold()
-        truth = int(PartTotal.objects.filter(grain="month", part=part, period=month, name=of).values_list("cost_pusd", flat=True).first() or 0)
-        held = held_by(meter, month)
+        if limit.is_granted:
+            truth = spent_ever(limit.kind, limit.name) - limit.before_pusd
+        else:
+            truth = int(PartTotal.objects.filter(grain="month", part=part, period=month, name=of).values_list("cost_pusd", flat=True).first() or 0)
+        held = held_by(meter, month, limit)
         if truth == held or (is_held and held > truth):
             return False
-        MeterRow.objects.filter(pk=name).update(state=encode(replace(meter, month=(month, truth), zone=settings.BENCH_TIME_ZONE)))
+        after = replace(meter, total=truth) if limit.is_granted else replace(meter, month=(month, truth))
+        MeterRow.objects.filter(pk=name).update(state=encode(replace(after, zone=settings.BENCH_TIME_ZONE)))
     return True
 
 
@@ -186,10 +205,9 @@ def alert(one: Standing) -> int:
     count = 0
     for percent in limit.alert_at:
         if one.spent_pusd * 100 >= cap * percent and (cap or one.spent_pusd):
-            once = f"budget:{one.month}:{percent}:{cap}:{scope_of(limit)}"
-            amount = f"${usd_text(cap)} a month"
-            message = (
-                f"The budget of the {limit.kind} {limit.name[:200]} ({amount}) is spent to {percent}% or more: ${usd_text(one.spent_pusd)} in {one.month}."
-            )
+            span, within, what = (f"{one.month}:", f" in {one.month}", "budget") if not limit.is_granted else ("", "", "balance")
+            once = f"budget:{span}{percent}:{cap}:{scope_of(limit)}"
+            amount = f"${usd_text(cap)} granted" if limit.is_granted else f"${usd_text(cap)} a month"
+            message = f"The {what} of the {limit.kind} {limit.name[:200]} ({amount}) is spent to {percent}% or more: ${usd_text(one.spent_pusd)}{within}."
             count += raise_alert("budget", f"{limit.kind} {limit.name}", once, message)
     return count

@@ -1,8 +1,8 @@
 """The rules of limits: what one meter holds, whether an amount still fits under its caps, and how the truth replaces a reservation.
 
-A meter counts one measure (requests, tokens, pusd, parallel) of one scope (a key, an endpoint, a model) in up to four windows: the rolling
-minute, the calendar day, the calendar month, and what is under way. Only windows with a cap are kept. Pure: time is an argument, states
-are values that are never changed in place.
+A meter counts one measure (requests, tokens, pusd, parallel) of one scope (a key, an endpoint, a model) in up to five windows: the rolling
+minute, the calendar day, the calendar month, what is under way, and all that there ever was. Only windows with a cap are kept. Pure: time is
+an argument, states are values that are never changed in place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ WANTED_MS = 1_000
 # The part of a window, in tenths, that background calls may fill.
 BACKGROUND_TENTHS = 9
 
-MINUTE, DAY, MONTH, PARALLEL = "minute", "day", "month", "parallel"
+# What only grows frees by nothing but a higher cap: nobody waits for it.
+NEVER_S = 31 * 86_400.0
+
+MINUTE, DAY, MONTH, PARALLEL, TOTAL = "minute", "day", "month", "parallel", "total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Caps:
     parallel: int | None = None
     zone: str = "UTC"
     late_ms: int = 0
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class Meter:
     parallel: int = 0
     zone: str = "UTC"
     wanted_ms: int = 0
+    total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,13 @@ def admit(meter: Meter, caps: Caps, amount: int, now_ms: int) -> Admitted | Refu
         parallel += amount
         if parallel > caps.parallel:
             refused = longer(refused, Refused(PARALLEL, PARALLEL_WAIT_S, amount > caps.parallel))
-    return refused or Admitted(Meter(minute, day, month, parallel, caps.zone, meter.wanted_ms if meter.wanted_ms > now_ms else 0), tuple(windows))
+    total = meter.total
+    if caps.total is not None:
+        windows.append(TOTAL)
+        total += amount
+        if total > caps.total:
+            refused = longer(refused, Refused(TOTAL, NEVER_S, amount > caps.total))
+    return refused or Admitted(Meter(minute, day, month, parallel, caps.zone, meter.wanted_ms if meter.wanted_ms > now_ms else 0, total), tuple(windows))
 
 
 def admit_background(meter: Meter, caps: Caps, amount: int, now_ms: int) -> Admitted | Refused:
@@ -121,7 +132,7 @@ def admit_background(meter: Meter, caps: Caps, amount: int, now_ms: int) -> Admi
     if meter.wanted_ms > now_ms:
         return Refused(MINUTE, (meter.wanted_ms - now_ms) / 1000)
     minute, day, month, parallel = (lesser(cap, amount) for cap in (caps.minute, caps.day, caps.month, caps.parallel))
-    return admit(meter, Caps(minute, day, month, parallel, caps.zone, caps.late_ms), amount, now_ms)
+    return admit(meter, Caps(minute, day, month, parallel, caps.zone, caps.late_ms, caps.total), amount, now_ms)
 
 
 def lesser(cap: int | None, amount: int) -> int | None:
@@ -137,7 +148,7 @@ def wanted(meter: Meter, wait_s: float, now_ms: int) -> Meter | None:
     until_ms = now_ms + int(wait_s * 1000) + WANTED_MS
     if meter.wanted_ms >= until_ms - WANTED_MS // 2:
         return None
-    return Meter(meter.minute, meter.day, meter.month, meter.parallel, meter.zone, until_ms)
+    return Meter(meter.minute, meter.day, meter.month, meter.parallel, meter.zone, until_ms, meter.total)
 
 
 def settle(meter: Meter, windows: Sequence[str], reserved: int, truth: int, made_ms: int, now_ms: int) -> Meter:
@@ -159,7 +170,8 @@ def settle(meter: Meter, windows: Sequence[str], reserved: int, truth: int, made
             month = (month[0], max(month[1] + change, 0))
     if PARALLEL in windows:
         parallel = max(parallel - reserved, 0)
-    return Meter(minute, day, month, parallel, meter.zone, meter.wanted_ms)
+    total = max(meter.total + change, 0) if TOTAL in windows else meter.total
+    return Meter(minute, day, month, parallel, meter.zone, meter.wanted_ms, total)
 
 
 # ------------------------------------------------------------------ the minute
@@ -263,7 +275,7 @@ def midnight_ms(day: date, where: tzinfo) -> int:
 
 def is_spent(meter: Meter, now_ms: int) -> bool:
     """Tells whether nothing of a meter counts any more."""
-    if meter.parallel or recent(meter.minute, now_ms - ON_THE_WAY_MS):
+    if meter.parallel or meter.total or recent(meter.minute, now_ms - ON_THE_WAY_MS):
         return False
     today = calendar(meter.zone, now_ms // QUARTER_HOUR_MS)
     return not (meter.day and meter.day[0] == today.day and meter.day[1]) and not (meter.month and meter.month[0] == today.month and meter.month[1])
@@ -283,6 +295,8 @@ def used(meter: Meter, now_ms: int) -> dict[str, int]:
 def encode(meter: Meter) -> str:
     """Writes a meter as the text of its row."""
     fields = [meter.minute, meter.day, meter.month, meter.parallel, meter.zone]
+    if meter.total:
+        return orjson.dumps([*fields, meter.wanted_ms, meter.total]).decode()
     return orjson.dumps([*fields, meter.wanted_ms] if meter.wanted_ms else fields).decode()
 
 

@@ -13,7 +13,7 @@ from health import budgets as money
 from health.attempt import Attempt
 from health.costs import most_pusd, pusd
 from health.holds import FOREGROUND, call_holds, shadow_holds
-from health.limits import Caps
+from health.limits import TOTAL, Caps
 from health.reserve import Ask, Denied, Hold
 from panels.outcome import SeatResult
 from panels.plan import Plan
@@ -66,9 +66,13 @@ def key_ask(plan: Plan, models: Sequence[Model], deadline_s: float, mergers: Seq
                 status=402,
             )
         total = sum(costs[m.alias] or 0 for m in models) + max((cost or 0 for cost in merge_costs.values()), default=0)
-        scopes = [(scope, caller.budget_usd), *((money.scope_of(limit), limit.budget_usd) for limit in plan.budgets)]
         zone = settings.BENCH_TIME_ZONE
-        holds += [Hold(whose, "pusd", total, Caps(month=pusd(most), zone=zone)) for whose, most in scopes if most is not None]
+        if caller.budget_usd is not None:
+            holds.append(Hold(scope, "pusd", total, Caps(month=pusd(caller.budget_usd), zone=zone)))
+        for limit in plan.budgets:
+            most = pusd(limit.budget_usd)
+            caps = Caps(total=most, zone=zone) if limit.is_granted else Caps(month=most, zone=zone)
+            holds.append(Hold(money.scope_of(limit), "pusd", total, caps))
     return Ask(plan.panel, tuple(holds), plan.asked_at + timedelta(seconds=deadline_s + MARGIN_S), {"id": plan.panel, "panel": plan.panel})
 
 
@@ -113,7 +117,8 @@ def key_refusal(denied: Denied) -> CallerError:
     """What a caller hears whose key is at its limit. A key's own limits are never waited for."""
     if denied.measure == "pusd":
         whose = money.whose(denied.scope)
-        return CallerError("budget_exceeded", f"{whose[0].upper()}{whose[1:]} for the month does not cover this request.", status=402)
+        span = "" if denied.window == TOTAL else " for the month"
+        return CallerError("budget_exceeded", f"{whose[0].upper()}{whose[1:]}{span} does not cover this request.", status=402)
     if denied.never:
         return CallerError("invalid_request", f"This request alone exceeds the key's limit of {denied.measure} a {denied.window}.")
     if denied.measure == "parallel":

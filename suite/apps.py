@@ -6,9 +6,11 @@ class SuiteConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from access import budgets
         from health import jobs, ledger, onboarding_stages
         from health import scheduled as schedule
         from panels import records
+        from suite.billing import accounts, controls
         from suite.models import Answer, Event, Run, Sample
         from suite.registry import scores, selfchecking
         from suite.running import passes, recording, retention
@@ -20,6 +22,8 @@ class SuiteConfig(AppConfig):
         ledger.register(recording.ENDS, recording.commit_ends, Run)
         jobs.register("selfcheck", 7 * 86400, selfchecking.run)
         jobs.register("suite_retention", 3600, retention.run)
+        jobs.register("suite_allowances", 60, controls.run)
+        budgets.on_grants(accounts.limits)
         records.register_scores(scores.of)
         schedule.fill_suite(passes.scheduled, passes.is_set_up)
         onboarding_stages.fill_suite(passes.onboarded)

@@ -385,9 +385,12 @@ class Backend(models.Model):
     is_default = models.BooleanField(default=False)
     created_at = models.DateTimeField()
 
+    def __str__(self) -> str:
+        return self.name
+
 
 class Grant(models.Model):
-    """Money that a team may spend, or a correction. Written by admins and by allowances; never changed."""
+    """Money that an account may spend, or a correction. Written by admins and by allowances; never changed. `team` is the account: team:…, or owner:…"""
 
     id = models.CharField(max_length=40, primary_key=True)  # top_…
     team = models.CharField(max_length=200, blank=True)
@@ -397,6 +400,9 @@ class Grant(models.Model):
     reference = models.CharField(max_length=80, blank=True, unique=True, null=True)
     created_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.team} {self.kind}"
 
 
 class TeamSetting(models.Model):
@@ -410,6 +416,9 @@ class TeamSetting(models.Model):
 
     class Meta:
         constraints = [UniqueConstraint(fields=["team", "name"], name="suite_setting_once")]
+
+    def __str__(self) -> str:
+        return f"{self.team}: {self.name}"
 
 
 class SelfCheck(models.Model):

@@ -26,6 +26,7 @@ from unfold.widgets import (
 from access import fields, keys
 from access.admin.audited import AuditedAdmin, actor, moment
 from access.admin.typed import action, display
+from access.caller import SUITE_SCOPES
 from access.models import Key
 
 SCOPES = [
@@ -34,6 +35,7 @@ SCOPES = [
     ("read", "Read: lists, usage, status"),
     ("operate", "Operate: change the bench, see everybody’s panels"),
     ("admin", "Admin: users and keys too"),
+    *((scope, f"Suite: {scope}") for scope in SUITE_SCOPES),
 ]
 KEEP = [("", "As the collection says"), ("true", "Yes"), ("false", "No")]
 CHANGEABLE = ("name", "owner", "team", "scopes", "collections", "models", "rpm", "tpm", "max_parallel", "budget_usd", "expires_at", "keep_text")

@@ -98,20 +98,30 @@ class View(BenchView):
 
     def keyset_page(self, rows: QuerySet[Any], fields: tuple[str, ...], newest_first: bool = True, bound_to: str = "") -> Page[Any]:
         """Reads one page by where the last one ended. A token is signed with the list and filters that it came from. Errors: Problem 400."""
-        limit, token = self.page_wanted()
-
-        def mark(inner: str) -> str:
-            return salted_hmac("suite.page", f"{self.request.path}?{bound_to}\n{inner}").hexdigest()[:16]
-
-        if token:
-            own, _, token = token.partition(".")
-            if not token or not hmac.compare_digest(own.encode(), mark(token).encode()):
-                raise Problem(400, "invalid_page_token", "page_token is none of this list. Take it from the `next` of the page before, with the same filters.")
+        limit, token = self.bare_token(bound_to)
         try:
             page = keyset(rows, fields, limit, token, newest_first)
         except CallerError:
-            raise Problem(400, "invalid_page_token", "page_token is none of this list. Take it from the `next` of the page before.") from None
-        return Page(page.data, f"{mark(page.next)}.{page.next}" if page.next else None)
+            raise self.no_token() from None
+        return Page(page.data, self.signed_token(page.next, bound_to))
+
+    def bare_token(self, bound_to: str = "") -> tuple[int, str]:
+        """Reads ?limit= and the inside of a token that this list has signed. Errors: Problem 400."""
+        limit, token = self.page_wanted()
+        if token:
+            _, _, inner = token.partition(".")
+            if not inner or not hmac.compare_digest(token.encode(), str(self.signed_token(inner, bound_to)).encode()):
+                raise self.no_token()
+            token = inner
+        return limit, token
+
+    def signed_token(self, inner: str | None, bound_to: str = "") -> str | None:
+        signature = salted_hmac("suite.page", f"{self.request.path}?{bound_to}\n{inner}").hexdigest()[:16]
+        return f"{signature}.{inner}" if inner else None
+
+    @staticmethod
+    def no_token() -> Problem:
+        return Problem(400, "invalid_page_token", "page_token is none of this list. Take it from the `next` of the page before, with the same filters.")
 
     def matched(self, etag: int | str, *, required: bool = False) -> None:
         """Holds a change to the state that its caller saw. Errors: Problem 412, or 428 where it must be said and is not."""

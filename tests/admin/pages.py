@@ -27,6 +27,9 @@ def lists() -> dict[str, str]:
         reverse("admin:health_schedule_changelist"): "viewer",
         reverse("admin:health_schedule_change", args=["probe"]): "viewer",
         reverse("admin:access_preference_changelist"): "viewer",
+        reverse("admin:suite_backend_changelist"): "viewer",
+        reverse("admin:suite_grant_changelist"): "viewer",
+        reverse("admin:suite_teamsetting_changelist"): "viewer",
         reverse("admin:panels_verdict_changelist"): "viewer",
         reverse("admin:panels_verdict_records_page"): "viewer",
         reverse("admin:catalog_signin_changelist"): "admin",
@@ -45,6 +48,8 @@ def of_rows() -> dict[str, str]:
     found = {
         reverse("admin:catalog_endpoint_change", args=[endpoint.pk]): "viewer",
         reverse("admin:catalog_endpoint_add"): "operator",
+        reverse("admin:suite_backend_add"): "admin",
+        reverse("admin:suite_grant_add"): "admin",
         reverse("admin:catalog_endpoint_serves", args=[endpoint.pk]): "operator",
         reverse("admin:catalog_endpoint_rotate", args=[endpoint.pk]): "operator",
         reverse("admin:catalog_endpoint_delete", args=[endpoint.pk]): "operator",
