@@ -153,6 +153,12 @@ def links() -> tuple[str, ...]:
 
 
 @cache
+def libraries() -> dict[str, str]:
+    """Tells where Python's own shared library lies inside. It is looked for at its place outside, which is not there, and then the system's is taken."""
+    return {"LD_LIBRARY_PATH": "/opt/python/lib"} if any((Path(sys.base_prefix) / "lib").glob("libpython*.so*")) else {}
+
+
+@cache
 def python_binds() -> tuple[str, ...]:
     """Brings this server's Python in, and of its packages those that are offered: none of its own code, and no settings."""
     found = ["--ro-bind", sys.base_prefix, "/opt/python"]
@@ -226,6 +232,7 @@ def command_line(
         "PYTHONPATH": "/opt/kit:/opt/site",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
+        **libraries(),
         **env,
     }.items():
         line += ["--setenv", name, value]
