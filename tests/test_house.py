@@ -225,6 +225,8 @@ def test_the_environment_is_read_in_settings_only() -> None:
         "benchwarmers/wsgi.py": "says which settings module is meant",
         "benchwarmers/asgi.py": "says which settings module is meant",
         "suite/sandbox/kit/run_task.py": "runs in the sandbox, whose environment is what it is handed",
+        "suite/sandbox/kit/run_repo_tests.py": "runs in the sandbox, whose environment is what it is handed",
+        "suite/sandbox/kit/run_calls.py": "runs in the sandbox, whose environment is what it is handed",
         "suite/sandbox/kit/run_candidate.py": "runs in the sandbox, whose environment is what it is handed",
         "suite/sandbox/kit/run_tests.py": "runs in the sandbox, whose environment is what it is handed",
     }
