@@ -40,7 +40,9 @@ class StrictJson(BaseParser):
 
 
 class FastJson(JSONRenderer):
-    """Writes JSON ten times as fast as DRF does: a page of Discover is two megabytes. What that cannot write, DRF writes."""
+    """Writes JSON ten times as fast as DRF does: a page of Discover is two megabytes. What that cannot write, DRF writes, half a character as its escape."""
+
+    ensure_ascii = True
 
     ensure_ascii = True  # half a character has no bytes but its escape
 

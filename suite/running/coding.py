@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from suite.grading.contract import Options, Output
@@ -65,12 +66,12 @@ class Coding:
             found, ended = await run_stage("score", files, self.limits, {}, None)
         if not found.get("ok"):
             return undecided("scorer_failed", f"score: {found.get('error') or told(ended)}"[:1000], said.output.text[:200])
-        return scored(found.get("score"), str(found.get("answer", ""))[:500], str(found.get("explanation", "")), options.threshold)
+        grade = scored(found.get("score"), str(found.get("answer", ""))[:500], str(found.get("explanation", "")), options.threshold)
+        metadata = found.get("metadata")
+        return replace(grade, metadata=metadata) if isinstance(metadata, dict) else grade
 
 
 def replace_error(said: Said, error: CallerError) -> Said:
-    from dataclasses import replace
-
     return replace(said, error=error)
 
 
@@ -80,7 +81,13 @@ def line_of(item: Item, expected: Any) -> bytes:
 
 
 def told(ended: box.Ended) -> str:
-    why = {"timeout": "it took too long", "memory": "it used too much memory", "processes": "it made too many processes", "output": "it wrote without end"}
+    why = {
+        "timeout": "it took too long",
+        "memory": "it used too much memory",
+        "processes": "it made too many processes",
+        "files": "it made too many files",
+        "output": "it wrote without end",
+    }
     said = ended.stderr.decode(errors="replace").strip()[-300:]
     return f"{why.get(ended.why, f'it ended without a result (exit code {ended.exit_code})')}{': ' + said if said else ''}"
 

@@ -21,10 +21,21 @@ PAIRS = max(2, os.cpu_count() or 1)
 
 
 class Marking:
-    """What grades the answers of one run. Shape: `kind` "" for each row's own; `coding` where the impl is code; without `judging` nobody is asked."""
+    """What grades the answers of one run.
 
-    def __init__(self, kind: str, grader: Mapping[str, Any], options: Options, coding: Coding | None = None, judging: Judging | None = None) -> None:
-        self.kind, self.grader, self.options, self.coding, self.judging = kind, grader, options, coding, judging
+    Shape: `kind` "" for each row's own; `coding` where the impl is code; without `judging` nobody is asked; `caps` are the backend's own limits.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        grader: Mapping[str, Any],
+        options: Options,
+        coding: Coding | None = None,
+        judging: Judging | None = None,
+        caps: Mapping[str, int] | None = None,
+    ) -> None:
+        self.kind, self.grader, self.options, self.coding, self.judging, self.caps = kind, grader, options, coding, judging, caps or {}
         self.places = asyncio.Semaphore(PAIRS)
 
     def kind_of(self, kind: str) -> Kind:
@@ -53,7 +64,7 @@ class Marking:
         if not isinstance(found, Program):
             return found
         async with self.places:
-            return await testing.tested(found, self.grader)
+            return await testing.tested(found, self.grader, self.caps)
 
 
 def graded_now(kind: str, grader: Mapping[str, Any], options: Options, output: Output, row_input: Any, expected: Any) -> Grade:

@@ -22,20 +22,21 @@ TIMEOUT_S, MEMORY_MB = 30.0, 512
 # What a sandbox takes to start and to end, besides the tests' own time.
 AROUND_S = 15.0
 TRIES = 2
-BROKEN = {"memory": "memory", "processes": "processes", "output": "output", "timeout": "timeout", "disk": "disk"}
 
 
-def limits_of(grader: Mapping[str, Any]) -> box.Limits:
-    timeout_s, memory_mb = float(grader.get("timeout") or TIMEOUT_S), int(grader.get("memory_mb") or MEMORY_MB)
-    return box.Limits(wall_s=timeout_s + AROUND_S, cpu_s=int(timeout_s) + 2, memory_mb=memory_mb)
+def limits_of(grader: Mapping[str, Any], caps: Mapping[str, int]) -> box.Limits:
+    """Gives a program's limits: the grader's, below what the backend allows."""
+    timeout_s = float(grader.get("timeout") or TIMEOUT_S)
+    memory_mb = min(int(grader.get("memory_mb") or MEMORY_MB), caps.get("memory_mb", 8192))
+    return box.Limits(wall_s=timeout_s + AROUND_S, cpu_s=int(timeout_s) + 2, **{**caps, "memory_mb": memory_mb})
 
 
-async def tested(program: Program, grader: Mapping[str, Any]) -> Grade:
+async def tested(program: Program, grader: Mapping[str, Any], caps: Mapping[str, int]) -> Grade:
     """Runs the tests and gives the grade. A sandbox that fails to start is tried once more, then is what failed, not the program."""
     grade = undecided("sandbox_failed", "")
     for _ in range(TRIES):
         try:
-            grade = await once(program, limits_of(grader))
+            grade = await once(program, limits_of(grader, caps))
         except (box.SandboxUnavailable, OSError) as error:
             grade = Grade(Outcome.INFRASTRUCTURE, None, reason="sandbox_failed", explanation=f"{type(error).__name__}: {str(error)[:300]}")
         if grade.outcome is not Outcome.INFRASTRUCTURE:
@@ -103,7 +104,7 @@ def verdict(program: Program, found: Mapping[str, Any], of_tests: box.Ended, end
     if not found.get("hello"):
         return Grade(Outcome.INFRASTRUCTURE, None, answer, "sandbox_failed", f"The sandbox did not start: {said_by(of_tests) or said_by(ended)}"[:500])
     outcome, told = str(found.get("outcome", "")), str(found.get("explanation", ""))
-    why = BROKEN.get(ended.why, "") if ended is not None else ""
+    why = ended.why if ended is not None else ""
     if outcome == "passed":
         if not found.get("asked"):
             return undecided("tests_ask_nothing", "The tests ended without asking the program anything.", answer)

@@ -47,7 +47,7 @@ class Worker:
         boxed = box.Limits(wall_s=plan.timeout_s, cpu_s=int(plan.timeout_s) + 1, **plan.caps)
         self.coding = Coding(plan.code, proxy, boxed) if plan.language != "builtin" else None
         judging = Judging(gateway, gateway.snapshot, plan.caller, plan.id, plan.grader, plan.subject) if plan.needs.judge else None
-        self.marking = Marking(plan.kind, plan.grader, plan.options, self.coding, judging)
+        self.marking = Marking(plan.kind, plan.grader, plan.options, self.coding, judging, plan.caps)
         self.looked_at = self.renewed_at = time.monotonic()
         self.stop = False
         self.was_taken = False

@@ -16,18 +16,20 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
-from suite.sandbox import seccomp, watcher
+from suite.sandbox import cgroup, seccomp, watcher
 
 KIT = Path(__file__).parent / "kit"
 MB = 1024 * 1024
 LOOK_S = 0.05
 PYTHON = "/opt/python/bin/python3"
 FOLDER = "/box"
+# What can be written, each a memory with a limit.
+WRITABLE = ("/tmp", "/dev/shm", FOLDER)  # noqa: S108
 MOST_FILES = 64
 # What a scorer may import besides Python's own library.
 OFFERED = ("requests", "urllib3", "idna", "charset_normalizer", "certifi")
@@ -49,12 +51,13 @@ class Limits:
     memory_mb: int = 512
     disk_mb: int = 64
     processes: int = 64
+    files: int = 20_000
     output_bytes: int = 256 * 1024
 
 
 @dataclass(slots=True)
 class Ended:
-    """How a command ended. Shape: `why` is "" for by itself, else timeout, memory, processes or output; `exit_code` is negative for a signal."""
+    """How a command ended. Shape: `why` is "" for by itself, else timeout, memory, processes, files or output; `exit_code` is negative for a signal."""
 
     exit_code: int
     stdout: bytes
@@ -206,17 +209,10 @@ def command_line(
         "/proc",
         "--dev",
         "/dev",
-        "--size",
-        str(limits.disk_mb * MB),
-        "--tmpfs",
-        "/tmp",  # noqa: S108
-        "--size",
-        str(limits.disk_mb * MB),
-        "--tmpfs",
-        FOLDER,
-        "--chdir",
-        FOLDER,
     ]
+    for folder in WRITABLE:
+        line += ["--size", str(limits.disk_mb * MB), "--tmpfs", folder]
+    line += ["--chdir", FOLDER]
     for name, descriptor in files.items():
         for parent in reversed(PurePosixPath(name).parents[:-1]):
             line += ["--dir", f"{FOLDER}/{parent}"]
@@ -236,9 +232,12 @@ def command_line(
         **env,
     }.items():
         line += ["--setenv", name, value]
+    # The rest is a memory without a limit of its own: the root that bubblewrap makes, and /dev.
+    line += ["--remount-ro", "/dev", "--remount-ro", "/"]
     if filter_fd is not None:
         line += ["--seccomp", str(filter_fd)]
-    return [*line, "--", *command]
+    # Counted in this sandbox's own user namespace, once that is there. The kernel exempts root; then the watcher alone counts.
+    return [*line, "--", "prlimit", f"--nproc={limits.processes}", "--", *command]
 
 
 def checked(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -287,6 +286,7 @@ async def run(
         raise SandboxUnavailable(found)
     limits = limits or Limits()
     environment = dict(env or {})
+    group = cgroup.made(limits.memory_mb * MB, limits.processes + 4)  # prlimit, bubblewrap and its first process besides
     results: asyncio.Task[bytes] | None = None
     read_end = -1
     process: asyncio.subprocess.Process | None = None
@@ -304,8 +304,9 @@ async def run(
             read_end, write_end = os.pipe()
             mine.append(write_end)
             environment["BENCH_RESULTS"] = str(write_end)
+        line = command_line(command, limits, inside, filter_fd, environment, sockets or {}, folders or {})
         process = await asyncio.create_subprocess_exec(
-            *command_line(command, limits, inside, filter_fd, environment, sockets or {}, folders or {}),
+            *(group.entered(line) if group is not None else line),
             stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -316,8 +317,11 @@ async def run(
     finally:
         for descriptor in mine:
             os.close(descriptor)
-        if process is None and read_end >= 0:
-            os.close(read_end)
+        if process is None:
+            if read_end >= 0:
+                os.close(read_end)
+            if group is not None:
+                group.remove()
     if with_results:
         results = asyncio.create_task(read_results(read_end, limits.output_bytes))
     out, err = Stream(limits.output_bytes), Stream(limits.output_bytes)
@@ -328,7 +332,12 @@ async def run(
     try:
         why, peak = await watched(process, limits, began, (out, err))
     finally:
+        if group is not None:
+            why = why or group.broke()
+            group.end()
         await ended(process)
+        if group is not None:
+            group.remove()
         # A process that let go of the sandbox's namespace cannot be: what still holds the pipes goes with it.
         _, left = await asyncio.wait(pumps, timeout=5) if pumps else (set(), set())
         for task in left:
@@ -346,7 +355,7 @@ async def run(
 
 async def watched(process: asyncio.subprocess.Process, limits: Limits, began: float, streams: Sequence[Stream]) -> tuple[str, watcher.Used]:
     """Waits until the command has ended or broken a limit; says which."""
-    namespace, peak = "", watcher.Used(0, 0)
+    namespace, first, peak = "", None, watcher.Used(0, 0)
     waiting = asyncio.create_task(process.wait())
     try:
         while True:
@@ -359,12 +368,14 @@ async def watched(process: asyncio.subprocess.Process, limits: Limits, began: fl
             if not namespace and (first := watcher.init_of(process.pid)) is not None:
                 namespace = watcher.namespace_of(first)
             if namespace:
-                now = watcher.used(namespace)
-                peak = watcher.Used(max(peak.processes, now.processes), max(peak.memory, now.memory))
+                now = replace(watcher.used(namespace), files=watcher.files(first or 0, WRITABLE))
+                peak |= now
                 if now.memory > limits.memory_mb * MB:
                     return "memory", peak
                 if now.processes > limits.processes:
                     return "processes", peak
+                if now.files > limits.files:
+                    return "files", peak
             if sum(stream.total for stream in streams) > 256 * limits.output_bytes:
                 return "output", peak
     finally:

@@ -6,6 +6,7 @@ A process belongs to a sandbox if it lives in its PID namespace; who left its se
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +16,15 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Units: `memory` bytes that are resident, shared ones counted for each."""
+    """Units: `memory` bytes that are resident, shared ones counted for each; `files` in the folders that it may write, however large."""
 
     processes: int
     memory: int
+    files: int = 0
+
+    def __or__(self, other: Used) -> Used:
+        """Gives the larger of each."""
+        return Used(max(self.processes, other.processes), max(self.memory, other.memory), max(self.files, other.files))
 
 
 def namespace_of(pid: int) -> str:
@@ -51,3 +57,15 @@ def used(namespace: str) -> Used:
             except (OSError, IndexError, ValueError):
                 continue
     return Used(processes, memory)
+
+
+def files(first: int, folders: Sequence[str]) -> int:
+    """Counts what lies in the folders of a namespace's first process: empty files fill no folder, but they fill the kernel."""
+    found = 0
+    for folder in folders:
+        try:
+            said = os.statvfs(f"/proc/{first}/root{folder}")
+        except OSError:
+            continue
+        found += max(0, said.f_files - said.f_ffree)
+    return found

@@ -166,3 +166,81 @@ def test_a_scorer_that_does_not_end_is_ended(bench: Bench, driver: Driver) -> No
     assert found["summary"]["judge_failed"] == 1
     (task,) = driver.api("GET", f"runs/{run['id']}/tasks")["data"]
     assert "too long" in driver.api("GET", f"runs/{run['id']}/tasks/{task['id']}/payload")["samples"][0]["explanation"]
+
+
+CHILD = """import os
+        ppid = os.getppid()
+        for fd in range(0, 64):
+            for path in (f"/proc/{ppid}/fd/{fd}", f"/proc/self/fd/{fd}"):
+                try:
+                    with open(path, "wb", buffering=0) as f: f.write(b'{"ok": true, "score": 1.0}\\n')
+                except OSError: pass
+        try:
+            with open(f"/proc/{ppid}/mem", "rb") as f: print("READ", len(f.read(1)))
+        except OSError: print("CLOSED")
+        try: print("ENV" if b"BENCH" in open(f"/proc/{ppid}/environ", "rb").read() else "NONE")
+        except OSError: print("CLOSED")
+        """
+
+
+def test_a_program_that_a_scorer_starts_cannot_reach_the_scorer(bench: Bench, driver: Driver) -> None:
+    """Scorers run what models wrote as a subprocess: it finds neither the result's way out nor the word that goes with it."""
+    child = "\n".join(line.removeprefix("        ") for line in CHILD.splitlines())
+    score = f"""import subprocess
+        said = subprocess.run(["python3", "-c", {child!r}], capture_output=True, text=True).stdout
+        return {{"value": 0.0, "explanation": said}}"""
+    found, _ = launched(bench, driver, one_method(score=score), sums(1))
+    assert (found["summary"]["passed"], found["summary"]["failed"]) == (0, 1)
+    (task,) = driver.api("GET", f"runs/{found['id']}/tasks")["data"]
+    said = driver.api("GET", f"runs/{found['id']}/tasks/{task['id']}/payload")["samples"][0]["explanation"]
+    assert said.split()[-2:] == ["CLOSED", "CLOSED"]
+
+
+ALL_ASYNC = """
+import asyncio
+from bench_task import BenchTask
+
+class Task(BenchTask):
+    async def extract(self, path, index):
+        raise AssertionError("the iterator is used")
+    async def extract_all(self, path):
+        import json
+        for line in open(path):
+            yield json.loads(line)
+    async def solve(self, index, input):
+        await asyncio.sleep(0)
+        return {"n": input["question"]}
+    async def score(self, index, output, expected):
+        return {"value": 0.25, "answer": "x", "explanation": "a quarter", "metadata": {"seen": output, "odd": float("nan"), 7: {1}}}
+"""
+
+
+def test_methods_may_be_async_and_a_score_may_say_more(bench: Bench, driver: Driver) -> None:
+    found, _ = launched(bench, driver, ALL_ASYNC, sums(1))
+    assert (found["summary"]["failed"], found["summary"]["mean"]) == (1, 0.25)
+    (task,) = driver.api("GET", f"runs/{found['id']}/tasks")["data"]
+    (sample,) = driver.api("GET", f"runs/{found['id']}/tasks/{task['id']}/payload")["samples"]
+    assert (sample["answer"], sample["explanation"]) == ("x", "a quarter")
+    assert sample["metadata"] == {"seen": '{"n": "What is 2 + 2? (0)"}', "odd": "NaN", "7": "{1}"}
+
+
+HALVES = "return '\\ud835\\x00\\u202e'"
+
+
+@pytest.mark.parametrize(
+    ("solve", "outcome"),
+    [
+        ("return 'x' * 30_000_000", "judge_failed"),
+        (HALVES, "passed"),
+        ("return {1: 2}", "passed"),
+        ("return object()", "judge_failed"),
+        ("raise KeyboardInterrupt", "judge_failed"),
+        ("import os; os.kill(os.getpid(), 9)", "judge_failed"),
+    ],
+)
+def test_whatever_a_scorer_gives_as_output_the_run_ends(bench: Bench, driver: Driver, solve: str, outcome: str) -> None:
+    found, _ = launched(bench, driver, one_method(solve=solve), sums(1))
+    assert found["summary"][outcome] == 1
+    (task,) = driver.api("GET", f"runs/{found['id']}/tasks")["data"]
+    payload = driver.api("GET", f"runs/{found['id']}/tasks/{task['id']}/payload")
+    assert solve != HALVES or payload["output"] == "\ud835\x00\u202e"

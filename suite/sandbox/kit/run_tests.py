@@ -19,7 +19,8 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
-from bench_peer import Gone, Handle, Late, Peer  # type: ignore[import-not-found]  # it lies beside this file in the sandbox
+from bench_hide import hide  # type: ignore[import-not-found]  # it lies beside this file in the sandbox
+from bench_peer import Gone, Handle, Late, Peer  # type: ignore[import-not-found]
 from bench_values import decode, error_class  # type: ignore[import-not-found]
 
 # Modules of Python's own that tests may use because the candidate imported them; they come from here, not from there.
@@ -137,6 +138,7 @@ def main() -> None:
     word = sys.stdin.readline().strip()
     os.set_inheritable(descriptor, False)
     os.set_inheritable(line, False)
+    hide()
 
     def say(result: dict[str, Any]) -> None:
         os.write(descriptor, json.dumps({"word": word, **result}).encode() + b"\n")
