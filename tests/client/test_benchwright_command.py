@@ -507,6 +507,63 @@ def test_a_reader_that_leaves_and_an_interrupt_have_codes_of_their_own(bench: Be
     assert (gone.returncode, gone.stderr) == (128 + signal.SIGPIPE, b"")
 
 
+def test_an_interrupt_leaves_the_run_going(bench: Bench, tmp_path: Path, bw: Benchwright) -> None:
+    gate = bench.fake.gate()
+    pinned = pinned_to(bench, bw, 2, 0, ANSWER.after(gate))
+    env = process(bench, tmp_path)
+    with subprocess.Popen([*COMMAND, "run", *pinned], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=tmp_path, text=True) as following:
+        assert following.stderr is not None
+        said = ""
+        while "PhaseStarted" not in said:
+            line = following.stderr.readline()
+            assert line, said
+            said += line
+        following.send_signal(signal.SIGINT)
+        out, err = following.communicate(timeout=60)
+    assert (following.returncode, out) == (130, "")
+    run = said.split()[0]
+    assert f"{run} goes on" in err
+    assert bw.runs.get(run).status == "running"
+    gate.open()
+    assert bw.runs.wait(run).status == "ok"
+
+
+def test_a_token_is_made_by_a_browsers_session_alone(wright: Wright, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_session = wright("token", "create", "laptop", "--scope", "runs:read")
+    assert no_session.code == 4
+    assert "browser" in no_session.err
+    monkeypatch.setenv("BW_SESSION", bench.live.order({"user": {"name": f"{bench.tag}-ann", "role": "admin"}})["session"])
+    made = wright("token", "create", "laptop", "--scope", "runs:read")
+    assert made.code == 0, made.err
+    assert made.out.startswith("bw_live_pat_")
+    monkeypatch.setenv("BW_PAT", made.out.strip())
+    assert wright("run", "ls").code == 0
+    assert wright("bench", "create", "x").code == 4
+    monkeypatch.setenv("BW_SESSION", "nonsense")
+    assert wright("token", "create", "laptop").code == 4
+
+
+def test_the_doctor_and_settings_are_reached(wright: Wright) -> None:
+    told_of = [json.loads(line) for line in wright("doctor").out.splitlines()]
+    assert {"token", "sandbox"} <= {check["name"] for check in told_of}
+    listed = [json.loads(line)["key"] for line in wright("settings", "ls").out.splitlines()]
+    assert "default_gate_confidence" in listed
+    assert told(wright("settings", "set", "default_gate_confidence", "0.9"))["value"] == 0.9
+    assert told(wright("settings", "get", "default_gate_confidence"))["value"] == 0.9
+    assert wright("settings", "unset", "default_gate_confidence").code == 0
+    assert wright("settings", "set", "colour", "red").code == 1
+    assert told(wright("settings", "schema"))["properties"]
+
+
+def test_a_report_goes_into_a_file_only(wright: Wright, pinned: list[str]) -> None:
+    run = told(wright("run", *pinned))["id"]
+    assert run in wright("run", "report", "@last").out
+    files = [json.loads(line) for line in wright("run", "artifacts", run, "--type", "dataset").out.splitlines()]
+    assert len(wright("run", "artifact", run, files[0]["id"]).out.encode()) == files[0]["size"]
+    assert told(wright("run", "cost", run))["run"] == run
+    assert told(wright("run", "fingerprint", run))["run"] == run
+
+
 def launch_of(pinned: list[str]) -> dict[str, str]:
     return {"benchmark": pinned[1], "sut": pinned[3]}
 

@@ -179,6 +179,12 @@ def test_a_refusal_that_will_not_change_is_told_at_once(status: int) -> None:
         assert len(server.asked) == 1
 
 
+def test_a_path_that_goes_away_is_warned_of() -> None:
+    going = (200, {**JSON, "deprecation": "@1", "sunset": "Sat, 01 Jan 2028 00:00:00 GMT"}, b"{}")
+    with scripted(going) as server, client(server.url) as bw, pytest.warns(DeprecationWarning, match="GET /v1/me is going away on Sat, 01 Jan 2028"):
+        bw.me()
+
+
 def test_a_page_of_somebody_elses_server_is_none_of_ours() -> None:
     with scripted((200, {"content-type": "text/html"}, b"<html>")) as server, client(server.url) as bw, pytest.raises(benchwright.ConnectionFailed):
         bw.me()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Iterator
 
 import openai
@@ -56,6 +58,36 @@ def test_a_stream_and_its_helper(bench: Bench, client: openai.OpenAI) -> None:
             pass
         final = stream.get_final_completion()
     assert "alpha" in (final.choices[0].message.content or "")
+
+
+def test_heartbeats_are_no_events_to_the_sdk(bench: Bench, client: openai.OpenAI) -> None:
+    """A member that is silent for long: what keeps the connection alive meanwhile parses as nothing at all, for readers of every kind (sd-01)."""
+    gate = bench.fake.gate()
+    slow = bench.model("slow", reply(["first ", "second"]).holding(gate, after="first"))
+    bench.load()
+    raw: list[bytes] = []
+
+    def watch() -> None:
+        with bench.live.stream(slow, key=bench.live.operator_key) as stream:
+            stream.until("first")
+            while stream.got.count(b"\n: ") + stream.got.count(b"\n:\n") < 2:
+                piece = stream.response.read1(65536)
+                if not piece:
+                    break
+                stream.got += piece
+            gate.open()
+            raw.append(stream.rest() or stream.got)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        said = "".join(c.choices[0].delta.content or "" for c in client.chat.completions.create(model=slow, messages=MESSAGES, stream=True) if c.choices)
+    finally:
+        watching.join(60)
+    assert said == "first second"
+    lines = [line for line in raw[0].splitlines() if line.startswith(b"data:")]
+    assert [json.loads(line[5:]) for line in lines[:-1]]
+    assert lines[-1] == b"data: [DONE]"
 
 
 def test_errors_become_the_sdks_own(bench: Bench, client: openai.OpenAI) -> None:

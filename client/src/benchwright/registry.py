@@ -64,6 +64,12 @@ class RegistrySubsets:
         """Gives a board for each version, scorer and number of trials: they never mix."""
         return self._transport.page(path("registry", "subsets", id_of(subset), "leaderboard"), {})
 
+    def admission(self, subset: Named, impl: Named | None = None) -> Object:
+        """Tries a subset as publishing would: what the right answer, none, always one and lots come to."""
+        query = {"impl": None if impl is None else id_of(impl)}
+        found: Object = self._transport.json("GET", path("registry", "subsets", id_of(subset), "admission"), query=query)
+        return found
+
     def runs(self, subset: Named, limit: int = 50) -> Page:
         """Lists every run of a subset."""
         return self._transport.page(path("registry", "subsets", id_of(subset), "runs"), {"limit": limit})

@@ -273,9 +273,10 @@ class Runs:
         review_resolution: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         tags: Sequence[str] | None = None,
+        override: str | None = None,
         if_match: str | int | None = None,
     ) -> Object:
-        """Changes what is said of a run and who sees it.
+        """Changes what is said of a run and who sees it; `override` is an admin's reason to publish a benchmark that did not stand its checks.
 
         Without `if_match` a change of visibility takes the state as it is now: who must not overrule somebody else says the `etag` that they saw.
         Errors: PreconditionFailed where it has changed since.
@@ -283,13 +284,16 @@ class Runs:
         name = id_of(run)
         if visibility is not None and if_match is None:
             if_match = self.get(name, fields=["etag"]).etag
-        body = given(visibility=visibility, review_resolution=review_resolution, metadata=metadata, tags=None if tags is None else list(tags))
+        body = given(
+            visibility=visibility, review_resolution=review_resolution, metadata=metadata, tags=None if tags is None else list(tags), override=override
+        )
         found: Object = self._transport.json("PATCH", path("runs", name), body, headers=matching(if_match))
         return found
 
-    def publish(self, run: Run, visibility: str = "public", idempotency_key: str | None = None) -> Object:
-        """Shows a run to the team or to everybody; its benchmark follows by itself."""
-        found: Object = self._transport.json("POST", path("runs", id_of(run), "publish"), {"visibility": visibility}, key=idempotency_key)
+    def publish(self, run: Run, visibility: str = "public", override: str | None = None, idempotency_key: str | None = None) -> Object:
+        """Shows a run to the team or to everybody; its benchmark follows by itself. Errors: Conflict for a benchmark that does not stand its checks."""
+        body = given(visibility=visibility, override=override)
+        found: Object = self._transport.json("POST", path("runs", id_of(run), "publish"), body, key=idempotency_key)
         return found
 
 

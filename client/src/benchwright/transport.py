@@ -10,6 +10,7 @@ import json
 import random
 import threading
 import uuid
+import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -98,6 +99,9 @@ class Transport:
                 self.pause(tried, None)
                 continue
             if answer.status < 300:
+                if answer.headers.get("deprecation"):
+                    until = answer.headers.get("sunset")
+                    warnings.warn(f"{method} {where} is going away{f' on {until}' if until else ''}: update this client.", DeprecationWarning, stacklevel=5)
                 self.replayed.last = answer.headers.get("idempotent-replayed", "").lower() == "true"
                 return answer
             failure = self.failure(answer)

@@ -205,6 +205,15 @@ def board(session: Session, subset: str) -> None:
 
 
 @subset.command()
+@click.argument("subset")
+@click.option("--impl", metavar="IMP")
+@shown
+def admission(session: Session, subset: str, impl: str | None) -> None:
+    """Try a subset as publishing would: by the right answer, none, always one and lots."""
+    output.one(session, session.bw.registry.subsets.admission(subset, impl))
+
+
+@subset.command()
 @click.option("--rule", type=click.Choice(["failed_by_all", "k_of_n", "discriminating"]), default="failed_by_all", show_default=True)
 @click.option("--k", type=click.IntRange(1))
 @click.option("--benchmark", metavar="BM", help="Where the new subset goes.")

@@ -328,10 +328,11 @@ def blocked_hosts(session: Session, run: str) -> None:
 @run.command()
 @click.argument("run")
 @click.option("--visibility", type=click.Choice(["public", "team", "private"]), default="public", show_default=True)
+@click.option("--override", metavar="REASON", help="An admin's: publish although the benchmark did not stand its checks.")
 @shown
-def publish(session: Session, run: str, visibility: str) -> None:
+def publish(session: Session, run: str, visibility: str, override: str | None) -> None:
     """Show a run to everybody or the team; its benchmark follows."""
-    output.rows(session, [session.bw.runs.publish(kept.run_of(session, run), visibility)], RUNS)
+    output.rows(session, [session.bw.runs.publish(kept.run_of(session, run), visibility, override)], RUNS)
 
 
 @run.command()
