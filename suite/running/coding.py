@@ -25,12 +25,13 @@ BOXES = max(2, 2 * (os.cpu_count() or 1))
 class Coding:
     """What runs the code of one impl."""
 
-    def __init__(self, code: str, proxy: Proxy, limits: box.Limits) -> None:
+    def __init__(self, code: str, proxy: Proxy | None, limits: box.Limits) -> None:
         self.code, self.proxy, self.limits = code, proxy, limits
         self.places = asyncio.Semaphore(BOXES)
 
     async def solve(self, item: Item, granted: Pass) -> Said:
         """Lets the scorer ask the model. What fails on the way to the model is infrastructure; what the scorer itself does wrong is told as such."""
+        assert self.proxy is not None
         files = {"task_impl.py": self.code.encode("utf-8", "surrogatepass"), "tasks.jsonl": line_of(item, None)}
         async with self.places, self.proxy.passing(granted) as key:
             env = {"BW_MODEL_PROXY_URL": "http://127.0.0.1:8080", "BW_MODEL_MODEL": granted.model, "BW_MODEL_PROXY_KEY": key}
@@ -55,6 +56,13 @@ class Coding:
         if granted.errors and not any(r.status in ("ok", "truncated") for r in results):
             return replace_error(said, granted.errors[-1])
         return replace_error(said, CallerError("scorer_failed", f"solve: {found.get('error') or told(ended)}"[:1000], status=500))
+
+    async def extract(self, item: Item) -> tuple[Any, str]:
+        """Has the scorer read a row. Shape: what it made of it, and what went wrong, "" for nothing."""
+        files = {"task_impl.py": self.code.encode("utf-8", "surrogatepass"), "tasks.jsonl": line_of(item, item.expected)}
+        async with self.places:
+            found, ended = await run_stage("extract", files, self.limits, {}, None)
+        return found.get("row"), "" if found.get("ok") else f"extract: {found.get('error') or told(ended)}"[:1000]
 
     async def score(self, item: Item, said: Said, options: Options) -> Grade:
         files = {

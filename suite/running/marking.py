@@ -65,9 +65,3 @@ class Marking:
             return found
         async with self.places:
             return await testing.tested(found, self.grader, self.caps)
-
-
-def graded_now(kind: str, grader: Mapping[str, Any], options: Options, output: Output, row_input: Any, expected: Any) -> Grade:
-    """Grades one output and waits for it: for whoever tries a subset out and has no run. A kind that needs judges cannot be tried so."""
-    marking = Marking(kind, grader, options)
-    return asyncio.run(marking.grade(marking.kind_of(kind), output, row_input, expected))

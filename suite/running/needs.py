@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from panels.snapshot import Snapshot, load_snapshot
@@ -28,9 +29,14 @@ def kinds_of(impl: Impl, subset: str, version: int) -> set[str]:
     return {kind} if kind else set(Row.objects.filter(subset_id=subset, since__lte=version).order_by().values_list("kind", flat=True).distinct())
 
 
+def of_kinds(kinds: Iterable[str]) -> Needs:
+    found = [kind for name in kinds if (kind := every().get(name)) is not None]
+    return Needs(any(kind.needs_sandbox for kind in found), any(kind.needs_judge for kind in found))
+
+
 def of(impl: Impl, subset: str, version: int) -> Needs:
-    kinds = [found for name in kinds_of(impl, subset, version) if (found := every().get(name)) is not None]
-    return Needs(impl.language != "builtin" or any(kind.needs_sandbox for kind in kinds), any(kind.needs_judge for kind in kinds))
+    needed = of_kinds(kinds_of(impl, subset, version))
+    return Needs(True, needed.judge) if impl.language != "builtin" else needed
 
 
 def check(impl: Impl, subset: str, version: int) -> None:
@@ -38,13 +44,19 @@ def check(impl: Impl, subset: str, version: int) -> None:
     unknown = sorted(name for name in kinds_of(impl, subset, version) if name not in every())
     if unknown:
         raise Unprocessable("grader_unknown", f"This server has no grader {unknown[0]}.", [Wrong("/impl", "grader_unknown", "is none of this server's.")])
-    needs = of(impl, subset, version)
-    if needs.sandbox and (missing := box.trouble()):
+    needed = of(impl, subset, version)
+    if needed.sandbox:
+        check_sandbox()
+    if needed.judge:
+        judges(impl, load_snapshot())
+
+
+def check_sandbox() -> None:
+    """Looks whether code can be run. Errors: Unprocessable with what to do."""
+    if missing := box.trouble():
         raise Unprocessable(
             "sandbox_unavailable", f"Grading runs code, and there is no sandbox to run it in: {missing}", [Wrong("/impl", "sandbox_unavailable", missing)]
         )
-    if needs.judge:
-        judges(impl, load_snapshot())
 
 
 def judges(impl: Impl, snapshot: Snapshot) -> list[dict[str, object]]:

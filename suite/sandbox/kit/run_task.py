@@ -1,4 +1,4 @@
-"""Drives a scorer inside the sandbox: `solve` asks the model and gives the output, `score` grades an output, `look` tries that it can be loaded.
+"""Drives a scorer inside the sandbox: `solve` asks the model and gives the output, `score` grades an output, `extract` reads a row.
 
 What it finds goes out on a descriptor of its own, after a word that only the server and this process know: what the scorer prints is no result.
 """
@@ -89,9 +89,9 @@ def extracted(task: Any) -> Any:
 
 def done(stage: str) -> dict[str, Any]:
     task = loaded()
-    if stage == "look":
-        return {"class": type(task).__name__}
     row = extracted(task)
+    if stage == "extract":
+        return {"row": {name: row[name] for name in ("task_id", "input", "expected")}}
     if stage == "solve":
         output = awaited(task.solve(0, row["input"]))
         return {"output": output if isinstance(output, str) else json.dumps(output)}
