@@ -18,7 +18,6 @@ from suite.registry.comparing import by_kind
 from suite.reporting import charts
 from suite.reporting.texts import expected_of, question_of, visible
 from suite.running import recording, summary
-from suite.statistics import reducers
 from suite.statistics.intervals import wilson
 
 WORST, MOST_CLUSTERS = 20, 15
@@ -141,17 +140,16 @@ def clusters(run: Run) -> list[dict[str, Any]]:
 
 def trials(run: Run) -> list[tuple[str, str]]:
     """Tells what several trials of one task come to, where there were several."""
-    if run.trials < 2:
+    told = summary.of(run)["trials"]
+    if not told:
         return []
-    counts = Task.objects.filter(run=run, scoring=run.scoring, trials_scored=run.trials).values_list("trials_passed").annotate(n=Count("id"))
-    tasks = sum(n for _, n in counts)
     found = []
-    for k in sorted({1, 2, run.trials}):
-        some = [(reducers.pass_at_k(run.trials, passed, k), reducers.pass_hat_k(run.trials, passed, k), n) for passed, n in counts]
-        if tasks and all(one is not None for one, _, _ in some):
-            found.append((f"at least one of {k} passes" if k > 1 else "one trial passes", percent(sum((one or 0) * n for one, _, n in some) / tasks)))
-            if k > 1:
-                found.append((f"all of {k} pass", percent(sum((every or 0) * n for _, every, n in some) / tasks)))
+    for name in told["pass_at"]:
+        found.append((f"at least one of {name} passes" if name != "1" else "one trial passes", percent(told["pass_at"][name])))
+        if name != "1":
+            found.append((f"all of {name} pass", percent(told["pass_hat"][name])))
+    if told["majority"] is not None:
+        found.append(("most trials pass", percent(told["majority"])))
     return found
 
 

@@ -22,7 +22,7 @@ FIELDS = ("model", "provider", "collection", "mode", "params", "retired_too")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Shape: `asked_as` is the name that a request names; `name` what people call it; `params` go into every request."""
+    """Shape: `asked_as` is the name that a request names; `name` what people call it; `params` go into every request; `retired_too` asks a retired one."""
 
     kind: str  # model, served or collection
     name: str
@@ -31,9 +31,11 @@ class Subject:
     mode: str = ""
     params: Mapping[str, Any] | None = None
     served_name: str = ""
+    retired_too: bool = False
 
     def said(self) -> dict[str, Any]:
         return {
+            **({"retired_too": True} if self.retired_too else {}),
             "kind": self.kind,
             "model": self.name,
             "asked_as": self.asked_as,
@@ -46,7 +48,14 @@ class Subject:
     @classmethod
     def kept(cls, sut: Mapping[str, Any]) -> Subject:
         return cls(
-            sut["kind"], sut["model"], sut["asked_as"], sut.get("provider", ""), sut.get("mode", ""), sut.get("params") or None, sut.get("served_name", "")
+            sut["kind"],
+            sut["model"],
+            sut["asked_as"],
+            sut.get("provider", ""),
+            sut.get("mode", ""),
+            sut.get("params") or None,
+            sut.get("served_name", ""),
+            sut.get("retired_too") is True,
         )
 
 
@@ -54,7 +63,7 @@ def kept_one(sut: Mapping[str, Any], snapshot: Snapshot) -> Subject:
     """Finds a parent's subject once more, as it stands now. Errors: Unprocessable where it is there no longer, Conflict where it is retired."""
     subject = Subject.kept(sut)
     if subject.kind == "model":
-        found = resolve({"model": subject.name}, snapshot)
+        found = resolve({"model": subject.name, "retired_too": subject.retired_too}, snapshot)
         return replace(found, params=subject.params)
     if subject.kind == "collection":
         return replace(collection(subject.asked_as.removeprefix(PREFIX).partition(":")[0], subject.mode, snapshot), params=subject.params)
@@ -83,7 +92,7 @@ def resolve(sut: Any, snapshot: Snapshot) -> Subject:
             raise Conflict(
                 "sut_retired", f"{name} is retired ({model.status_reason or 'no reason given'}). With sut.retired_too it is tested in spite of that."
             )
-        return Subject("model", name, name, model.endpoint.name, params=params, served_name=model.served_name)
+        return Subject("model", name, name, model.endpoint.name, params=params, served_name=model.served_name, retired_too=model.retired)
     if name.startswith(PREFIX) and not provider:
         bare, _, mode = name.removeprefix(PREFIX).partition(":")
         return replace(collection(bare, mode or str(sut.get("mode") or "panel"), snapshot), params=params)
@@ -117,7 +126,9 @@ def served(name: str, provider: str, snapshot: Snapshot) -> Subject:
 
 
 def seated(subject: Subject, snapshot: Snapshot) -> Snapshot:
-    """Gives a snapshot in which the subject can be asked: a served model gets a seat that only this run knows."""
+    """Gives a snapshot in which the subject can be asked: a served model gets a seat that only this run knows, a retired one plays in this run alone."""
+    if subject.retired_too and (old := snapshot.models.get(subject.asked_as)) is not None:
+        return replace(snapshot, models={**snapshot.models, old.alias: replace(old, retired=False)})
     if subject.kind != "served":
         return snapshot
     host = next((m.endpoint for m in snapshot.models.values() if m.endpoint.name == subject.provider), None)

@@ -16,7 +16,7 @@ from suite.grading.outcomes import SCORED, Outcome
 from suite.models import Run, Sample, Summary, Task
 from suite.review import scores as review
 from suite.running import agreeing, recording
-from suite.statistics import intervals
+from suite.statistics import intervals, reducers
 from suite.statistics.intervals import Interval
 
 # A clustered interval needs every score; above this many the plain one of the rate is given, which says so.
@@ -24,7 +24,7 @@ MOST_FOR_CLUSTERS = 200_000
 
 
 # What is kept of runs that have ended; another form of it is summed anew.
-FORM = 1
+FORM = 2
 # Of a run that goes on, and is so large that summing it takes its time, a sum may be so old. Units: tasks, seconds.
 LARGE, FRESH_S, MOST_RECENT = 5_000, 5.0, 64
 recent: dict[tuple[str, int], tuple[float, dict[str, Any]]] = {}
@@ -124,6 +124,7 @@ def summed(run: Run, number: int) -> dict[str, Any]:
         "cost_usd": to_json(usd(run.cost_pusd)),
         "cost_complete": not run.has_unpriced,
         "tokens": {"input": sums["input"] or 0, "output": sums["output"] or 0},
+        "trials": of_trials(run, number),
         "review": review.of(run, number),
         "judges": agreeing.of(run),
         "version": number,
@@ -138,6 +139,26 @@ def of_rate(run: Run, scoring: int, passed: int, scored: int, confidence: float 
         return intervals.wilson(passed, scored, confidence)
     rows = list(tasks.values_list("passed", "cluster", "position"))
     return intervals.mean([float(bool(p)) for p, _, _ in rows], [cluster or position for _, cluster, position in rows], confidence)
+
+
+def of_trials(run: Run, scoring: int) -> dict[str, Any] | None:
+    """Tells what several trials of each task come to, of the tasks all of whose trials were scored; None where each was tried once.
+
+    Shape: `pass_at` k that one of k trials passes, `pass_hat` k that all of them do, `majority` the share of tasks that more than half of the trials passed.
+    """
+    if run.trials < 2:
+        return None
+    rows = Task.objects.filter(run=run, scoring=scoring, trials_scored=run.trials).order_by()
+    counts = list(rows.values_list("trials_passed").annotate(n=Count("id")))
+    tasks = sum(n for _, n in counts)
+    found: dict[str, Any] = {"of_each": run.trials, "tasks": tasks, "pass_at": {}, "pass_hat": {}, "majority": None}
+    if not tasks:
+        return found
+    for k in sorted({1, 2, run.trials}):
+        found["pass_at"][str(k)] = sum((reducers.pass_at_k(run.trials, passed, k) or 0.0) * n for passed, n in counts) / tasks
+        found["pass_hat"][str(k)] = sum((reducers.pass_hat_k(run.trials, passed, k) or 0.0) * n for passed, n in counts) / tasks
+    found["majority"] = sum(n for passed, n in counts if passed * 2 > run.trials) / tasks
+    return found
 
 
 def percentiles(run: Run, scoring: int, done: int) -> tuple[int | None, int | None]:
