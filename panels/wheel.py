@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 OLDEST = (1980, 1, 1, 0, 0, 0)  # zip files know no earlier time
+KEPT = (".py", ".typed")  # modules, and the mark that their types are meant for others
 FILE_MODE = 0o100644 << 16
 
 
@@ -44,7 +45,7 @@ def build(folder: Path) -> Wheel:
     try:
         project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         source = folder / "src"
-        texts = {str(path.relative_to(source).as_posix()): path.read_bytes() for path in sorted(source.rglob("*.py"))}
+        texts = {str(path.relative_to(source).as_posix()): path.read_bytes() for path in sorted(source.rglob("*")) if path.suffix in KEPT}
         readme = (folder / project["readme"]).read_text(encoding="utf-8")
         name, version = str(project["name"]), str(project["version"])
     except (OSError, ValueError, KeyError) as error:

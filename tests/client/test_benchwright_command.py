@@ -555,6 +555,20 @@ def test_the_doctor_and_settings_are_reached(wright: Wright) -> None:
     assert told(wright("settings", "schema"))["properties"]
 
 
+def test_the_budget_is_told_and_granted(wright: Wright, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BW_PAT", bench.key(owner=f"{bench.tag}-kim", scopes=["admin"]))
+    assert told(wright("billing", "topup", "12.50", "--note", "June"))["amount"]["amount_cents"] == 1250
+    assert told(wright("billing", "balance"))["balance"]["amount_cents"] == 1250
+    assert "$12.5" in wright("billing", "balance", "--output", "table").out
+    for wrong in ("0", "x", "1.234", "nan", "-5", "inf"):
+        assert wright("billing", "topup", "--", wrong).code == 2
+    assert told(wright("billing", "controls", "--set", "monthly_cap_cents=10000"))["monthly_cap_cents"] == 10000
+    assert json.loads(wright("billing", "transactions", "--kind", "grant").out)["kind"] == "grant"
+    assert "grant" in wright("billing", "transactions", "--output", "table").out
+    assert wright("billing", "export", "--type", "transactions").out.lstrip("\ufeff").startswith("id,kind")
+    assert told(wright("billing", "trend"))["object"] == "usage_trend"
+
+
 def test_a_report_goes_into_a_file_only(wright: Wright, pinned: list[str]) -> None:
     run = told(wright("run", *pinned))["id"]
     assert run in wright("run", "report", "@last").out

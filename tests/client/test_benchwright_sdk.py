@@ -216,6 +216,30 @@ def test_who_one_is_and_what_the_team_set(bench: Bench, bw: Benchwright) -> None
     assert "benchwright" in [h.name for h in bw.harnesses().data]
 
 
+def test_the_budget_is_read_granted_and_put_out(bench: Bench) -> None:
+    key = bench.key(owner=f"{bench.tag}-kim", scopes=["admin"])
+    with Benchwright(api_key=key, base_url=bench.live.url) as bw:
+        assert bw.billing.balance.get().object == "balance"
+        granted = bw.billing.topups.create(2500, note="June", idempotency_key="june")
+        assert bw.billing.topups.create(2500, note="June", idempotency_key="june").id == granted.id
+        assert bw.was_replayed
+        assert (granted.id[:4], granted.status, granted.amount.amount_cents) == ("top_", "completed", 2500)
+        assert bw.billing.topups.get(granted.id).id == granted.id
+        assert bw.billing.balance.get().balance.amount_cents == 2500
+        run = run_of(bw, bench)
+        assert bw.billing.controls.update(monthly_cap_cents=10_000, alert_enabled=True, alert_at_cap_pct=80).monthly_cap_cents == 10_000
+        debits = bw.billing.transactions.list(filters={"kind": "trace_debit"}, limit=200)
+        assert [d.reference_id for d in debits] == [run.id]
+        assert {t.kind for t in bw.billing.transactions.list()} == {"trace_debit", "grant"}
+        with pytest.raises(benchwright.Unprocessable):
+            bw.billing.transactions.list(filters={"kind": "nonsense"})
+        assert len(bw.billing.usage_trend(days=7).data) == 7
+        header, *lines = bw.billing.export(type="transactions").decode("utf-8-sig").splitlines()
+        assert header.startswith("id,kind,created_at")
+        assert len(lines) == 2
+        assert run.id in bw.billing.export(type="runs").decode()
+
+
 CODE = textwrap.dedent("""
     import json
     from bench_task import BenchTask

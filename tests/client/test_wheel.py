@@ -36,8 +36,9 @@ def test_it_holds_every_module_and_each_has_its_sum() -> None:
                 expected = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
                 assert (algorithm_and_sum, int(size)) == (f"sha256={expected}", len(data))
         assert {n for n in names if n.endswith(".py")} == {p.relative_to(CLIENT / "src").as_posix() for p in (CLIENT / "src").rglob("*.py")}
+        assert {n for n in names if n.endswith("py.typed")} == {"benchwarmers_client/py.typed", "benchwright/py.typed"}
         for name in names:
-            if name.endswith(".py"):
+            if name.endswith((".py", ".typed")):
                 assert archive.read(name) == (CLIENT / "src" / name).read_bytes()
 
 
@@ -51,7 +52,9 @@ def test_it_says_of_itself_what_the_project_says() -> None:
         assert (told["Name"], told["Version"], told["Requires-Python"]) == (PROJECT["name"], PROJECT["version"], PROJECT["requires-python"])
         assert told.get_all("Requires-Dist") == PROJECT["dependencies"]
         assert "Tag: py3-none-any" in archive.read(f"{about}/WHEEL").decode()
-        assert "bench = benchwarmers_client.main:main\n" in archive.read(f"{about}/entry_points.txt").decode()
+        said = archive.read(f"{about}/entry_points.txt").decode()
+        assert "bench = benchwarmers_client.main:main\n" in said
+        assert "benchwright = benchwright.cli.main:main\n" in said
 
 
 def test_it_is_the_same_whenever_and_wherever_it_is_made(tmp_path: Path) -> None:

@@ -25,31 +25,45 @@ class Part:
 
 
 class Balance(Part):
-    def get(self) -> Object:
-        """Tells what is left of the team's budget, what this month cost, and its cap."""
-        found: Object = self._json("GET", path("billing", "balance"))
+    def get(self, account: str | None = None) -> Object:
+        """Tells what is left of the team's budget, what this month cost, and its cap; `account` is for an admin, like team:platform or owner:kim."""
+        found: Object = self._json("GET", path("billing", "balance"), query={"account": account})
         return found
 
 
 class Controls(Part):
-    def update(self, *, idempotency_key: str | None = None, **fields: Any) -> Object:
+    def get(self, account: str | None = None) -> Object:
+        found: Object = self._json("GET", path("billing", "controls"), query={"account": account})
+        return found
+
+    def update(self, *, account: str | None = None, idempotency_key: str | None = None, **fields: Any) -> Object:
         """Changes monthly_cap_cents, auto_refill_enabled, …_amount_cents, …_threshold_cents, alert_enabled, alert_at_cap_pct."""
-        found: Object = self._json("PATCH", path("billing", "controls"), fields, key=idempotency_key, may_repeat=True)
+        found: Object = self._json("PATCH", path("billing", "controls"), fields, key=idempotency_key, may_repeat=True, query={"account": account})
         return found
 
 
 class Topups(Part):
-    def create(self, amount_cents: int, flow: str = "hosted", idempotency_key: str | None = None) -> Object:
-        """Grants an amount. No money moves: an admin gives it, and it is in the ledger at once."""
-        found: Object = self._json("POST", path("billing", "topups"), {"amount_cents": amount_cents, "flow": flow}, key=idempotency_key, may_repeat=True)
+    def create(
+        self,
+        amount_cents: int,
+        flow: str = "hosted",
+        *,
+        kind: str | None = None,
+        note: str | None = None,
+        account: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Object:
+        """Grants an amount. No money moves: it is in the ledger at once. `kind` is grant, adjustment (also downwards) or refund."""
+        body = {"amount_cents": amount_cents, "flow": flow, **given(kind=kind, note=note, account=account)}
+        found: Object = self._json("POST", path("billing", "topups"), body, key=idempotency_key, may_repeat=True)
         return found
 
     def get(self, topup: Named) -> Object:
         found: Object = self._json("GET", path("billing", "topups", id_of(topup)))
         return found
 
-    def list(self, limit: int = 50) -> Page:
-        return self._transport.page(path("billing", "topups"), {"limit": limit})
+    def list(self, account: str | None = None, limit: int = 50) -> Page:
+        return self._transport.page(path("billing", "topups"), {"account": account, "limit": limit})
 
 
 class Transactions(Part):
@@ -66,14 +80,14 @@ class Billing(Part):
         self.topups = Topups(transport)
         self.transactions = Transactions(transport)
 
-    def usage_trend(self) -> Object:
+    def usage_trend(self, days: int | None = None, account: str | None = None) -> Object:
         """Tells what was spent, day by day."""
-        found: Object = self._json("GET", path("billing", "usage-trend"))
+        found: Object = self._json("GET", path("billing", "usage-trend"), query={"days": days, "account": account})
         return found
 
-    def export(self, type: str = "transactions") -> bytes:
+    def export(self, type: str = "transactions", account: str | None = None) -> bytes:
         """Gives everything as CSV: transactions or runs."""
-        return self._transport.raw("GET", path("billing", "export"), query={"type": type}, timeout_s=600).data
+        return self._transport.raw("GET", path("billing", "export"), query={"type": type, "account": account}, timeout_s=600).data
 
 
 # ------------------------------------------------------------------ settings, secrets, hosts

@@ -96,9 +96,9 @@ class Subsets:
         if len(rows) <= MOST_TASKS:
             found: Object = self._transport.json("POST", where, {"tasks": rows}, key=idempotency_key, may_repeat=True)
             return found
-        # A stream has no body that a key could be held against; the rows themselves are: repeating them is nothing new.
         lines = "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows).encode()
-        answer = self._transport.raw("POST", where, content=lines, headers={"content-type": "application/x-ndjson"}, timeout_s=600)
+        headers = {"content-type": "application/x-ndjson"}
+        answer = self._transport.raw("POST", where, content=lines, headers=headers, key=idempotency_key, may_repeat=True, timeout_s=600)
         read: Object = wrapped(json.loads(answer.data))
         return read
 

@@ -52,6 +52,11 @@ class Benchwright:
     def close(self) -> None:
         self._transport.close()
 
+    @property
+    def was_replayed(self) -> bool:
+        """Whether this thread's last call that succeeded was answered by what an earlier one under the same key had made."""
+        return bool(getattr(self._transport.replayed, "last", False))
+
     def compare(self, runs: Sequence[str | Mapping[str, Any]]) -> Object:
         """Compares the first run with each of the others, task by task: better, worse or inconclusive, with the smallest difference that could be seen."""
         found: Object = self._transport.json("GET", path("compare"), query={"runs": [id_of(run) for run in runs]}, timeout_s=600)

@@ -106,15 +106,19 @@ def balance(session: Session) -> None:
 
 
 def dollars(money: Any) -> str:
+    if money.get("usd") is not None:
+        return f"${money['usd']}"
     cents = money.get("amount_cents")
     return "" if cents is None else f"${cents / 100:,.2f}"
 
 
 @billing.command()
 @click.argument("usd", metavar="DOLLARS")
+@click.option("--note", metavar="TEXT")
+@click.option("--account", metavar="KIND:NAME", help="An admin's: like team:platform or owner:kim.")
 @click.option("--idempotency-key", metavar="KEY")
 @shown
-def topup(session: Session, usd: str, idempotency_key: str | None) -> None:
+def topup(session: Session, usd: str, **more: Any) -> None:
     """Grant an amount to the team: benchwright billing topup 50"""
     from decimal import Decimal, InvalidOperation
 
@@ -124,7 +128,7 @@ def topup(session: Session, usd: str, idempotency_key: str | None) -> None:
         cents = Decimal(0)
     if not (cents.is_finite() and cents > 0 and cents == cents.to_integral_value()):
         raise click.UsageError("An amount is dollars above 0, with at most two decimals: 50 or 12.50.")
-    output.one(session, session.bw.billing.topups.create(int(cents), idempotency_key=idempotency_key))
+    output.one(session, session.bw.billing.topups.create(int(cents), **more))
 
 
 @billing.command()

@@ -124,7 +124,7 @@ def launch(session: Session, call: Callable[[str], Any], key: str | None, is_fre
             raise
         # The server keeps a refusal too, and what it refused may be mended by now.
         run = call(reattach.key_of(session, digest, is_fresh=True))
-    if getattr(session.bw.runs._transport.replayed, "last", False):
+    if session.bw.was_replayed:
         output.note(f"re-attached to {run.id}" + ("" if key else "; --fresh launches anew"))
     kept.launched(session, run.id)
     return run
