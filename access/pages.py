@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import isfinite
 from typing import Any, Generic, TypeVar
 
 from django.db.models import Model, Q, QuerySet
@@ -18,6 +19,7 @@ Row = TypeVar("Row", bound=Model)
 Item = TypeVar("Item")
 Other = TypeVar("Other")
 
+NONE_MADE: Mapping[str, str] = {}
 LIMIT = 50
 LIMIT_MAX = 500
 
@@ -39,7 +41,8 @@ def keyset(rows: QuerySet[Row], fields: Sequence[str], limit: int, page_token: s
     Errors: CallerError for a token that is not of this list.
     """
     if page_token:
-        rows = rows.filter(_after(fields, read_token(page_token, rows.model, fields), "lt" if newest_first else "gt"))
+        made = {f: column.output_field.get_internal_type() for f, column in rows.query.annotations.items() if f in fields}
+        rows = rows.filter(_after(fields, read_token(page_token, rows.model, fields, made), "lt" if newest_first else "gt"))
     found = list(rows.order_by(*(f"-{f}" if newest_first else f for f in fields))[: limit + 1])
     if len(found) <= limit:
         return Page(found, None)
@@ -62,8 +65,11 @@ def token(values: Sequence[Any]) -> str:
     return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
 
 
-def read_token(page_token: str, model: type[Model] | None, fields: Sequence[str] = ()) -> list[Any]:
-    """Reads back what `token` wrote: values of a model's fields, or without a model texts. Errors: CallerError 400."""
+def read_token(page_token: str, model: type[Model] | None, fields: Sequence[str] = (), made: Mapping[str, str] = NONE_MADE) -> list[Any]:
+    """Reads back what `token` wrote: values of a model's fields or of columns that its query made, by their kind; without a model texts.
+
+    Errors: CallerError 400.
+    """
     try:
         values = json.loads(base64.urlsafe_b64decode(page_token.encode() + b"=" * (-len(page_token) % 4)))
         if not isinstance(values, list):
@@ -72,13 +78,12 @@ def read_token(page_token: str, model: type[Model] | None, fields: Sequence[str]
             if not all(isinstance(v, str) for v in values):
                 raise ValueError
             return values
-        return [_typed(model, field, v) for field, v in zip(fields, values, strict=True)]
+        return [_typed(made.get(field) or model._meta.get_field(field).get_internal_type(), v) for field, v in zip(fields, values, strict=True)]
     except (ValueError, TypeError, OverflowError, RecursionError, binascii.Error):
         raise CallerError("invalid_request", "page_token is none of this list. Take it from the next field of the page before.", field="page_token") from None
 
 
-def _typed(model: type[Model], field: str, value: Any) -> Any:
-    kind = model._meta.get_field(field).get_internal_type()
+def _typed(kind: str, value: Any) -> Any:
     if kind == "DateTimeField":
         at = datetime.fromisoformat(value)
         if at.tzinfo is None:
@@ -88,6 +93,8 @@ def _typed(model: type[Model], field: str, value: Any) -> Any:
         if not isinstance(value, str) or "\0" in value:
             raise ValueError
         return value.encode().decode()  # half a surrogate pair: UnicodeEncodeError, which is a ValueError
+    if kind == "FloatField" and isinstance(value, float) and isfinite(value):
+        return value
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 1 << 62:
         raise ValueError
     return value

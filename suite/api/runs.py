@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -111,9 +112,11 @@ class Runs(View):
         asked = self.filters_wanted()
         rows = narrowed(rows, asked)
         sort = request.query_params.get("sort", "-created_at")
-        fields = {"created_at": ("created_at", "id"), "started_at": ("created_at", "id")}.get(sort.lstrip("-"))
+        fields = {"created_at": ("created_at", "id"), "started_at": ("began_at", "id")}.get(sort.lstrip("-"))
         if fields is None:
             raise Unprocessable("unknown_sort", "Runs are sorted by created_at or started_at.")
+        # One that has not begun stands where it was launched.
+        rows = rows.annotate(began_at=Coalesce("started_at", "created_at")) if fields[0] == "began_at" else rows
         expand = self.chosen("expand", ("summary",))
         bound = "&".join(f"{name}={','.join(values)}" for name, values in sorted(asked.items())) + sort
         page = self.keyset_page(rows, fields, sort.startswith("-"), bound_to=bound)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from django.db import connection, transaction
@@ -19,7 +20,7 @@ from django.utils import timezone
 from access.caller import Caller
 from panels.snapshot import Snapshot, load_snapshot
 from suite import backends, canonical, ids, teamsettings
-from suite.api.problems import NotYet, Unprocessable, Wrong, wrong
+from suite.api.problems import NotYet, Problem, Unprocessable, Wrong, wrong
 from suite.models import DRY, Backend, Metadatum, Row, Run, Subset
 from suite.running import limits as ceilings
 from suite.running import needs, recording, subjects
@@ -35,7 +36,9 @@ FIELDS = (
 )  # fmt: skip
 HARNESSES = ("benchwright", "inspect", "lmeval", "lighteval", "harbor")
 SOURCES = ("manual", "ci", "onboarding", "scheduled")
-MOST_TRIALS = 100
+PHASES = ("find", "analyze", "atomize", "materialize", "report")
+MOST_TRIALS, MOST_HINTS = 100, 64 * 1024
+USUAL, LAST = 50, 100
 LOCAL = teamsettings.LOCAL
 # A reasoning model spends more than this before it names a letter: its answers would be cut off, and its score near chance.
 SMALL_CAP = 512
@@ -88,6 +91,8 @@ def prepare(caller: Caller, body: Mapping[str, Any]) -> Prepared:
     if (body.get("source") or "manual") not in SOURCES:
         raise wrong("/source", f"must be one of {', '.join(SOURCES)}.")
     tags_of(body.get("tags"))
+    priority_of(caller, body.get("priority"))
+    said_of(body)
     visibility_of(caller, body.get("visibility"))
     target = replayed(caller, body["replay"], cap) if mode == "replay" else pinned(caller, body, cap)
     parent = target.parent
@@ -240,6 +245,7 @@ def kept(
         parent=target.parent,
         sweep=sweep,
         seed=seed,
+        priority=priority_of(caller, body.get("priority")),
         visibility=visibility_of(caller, body.get("visibility")),
         owner=caller.owner,
         team=caller.team,
@@ -262,6 +268,30 @@ def kept(
             recording.tell(cursor, run.pk, [queued, *(("Log", {"message": warning}) for warning in told)])
     run.refresh_from_db(fields=["last_seq", "etag"])
     return run
+
+
+def priority_of(caller: Caller, asked: Any) -> int:
+    """Reads a run's place in the queue, the lowest first. Only who operates the bench goes before others. Errors: Unprocessable, Problem 403."""
+    if asked is None:
+        return USUAL
+    if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= LAST:
+        raise wrong("/priority", f"must be a whole number from 1 to {LAST}; {USUAL} is usual, lower goes first.")
+    if asked < USUAL and not caller.may("operate"):
+        raise Problem(403, "not_allowed", f"A priority below {USUAL} needs the scope operate.", required_scope="operate", granted=sorted(caller.scopes))
+    return asked
+
+
+def said_of(body: Mapping[str, Any]) -> None:
+    """Looks at what a launch says for whoever authors and waits: kept with the run, whatever becomes of it. Errors: Unprocessable."""
+    driver, phases, timeout = body.get("driver"), body.get("phase_models"), body.get("timeout")
+    if driver is not None and not (isinstance(driver, str) and 0 < len(driver) <= 300):
+        raise wrong("/driver", "must name a model in at most 300 characters.")
+    if phases is not None and not (isinstance(phases, Mapping) and set(phases) <= set(PHASES) and all(isinstance(m, str) and m for m in phases.values())):
+        raise wrong("/phase_models", f"must name models by phase: {', '.join(PHASES)}.")
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not isfinite(timeout) or timeout <= 0):
+        raise wrong("/timeout", "must be a number of seconds above 0.")
+    if body.get("hints") is not None and len(canonical.kept(body["hints"])) > MOST_HINTS:
+        raise wrong("/hints", "is larger than 64 KiB.", "too_long")
 
 
 def visibility_of(caller: Caller, asked: Any) -> str:

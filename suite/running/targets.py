@@ -198,6 +198,8 @@ def replayed(caller: Caller, replay: Any, cap: int | None) -> Target:
         raise Conflict("parent_not_replayable", "The parent's tasks or its impl were deleted.")
     version = version_of(replay.get("subset_version"), parent)
     task_ids, only_failed = replay.get("task_ids"), replay.get("only_failed")
+    if not isinstance(only_failed, bool | None):
+        raise wrong("/replay/only_failed", "must be true or false.")
     if task_ids is not None and only_failed:
         raise Unprocessable(
             "mode_conflict", "only_failed and task_ids exclude each other.", [Wrong("/replay/task_ids", "mode_conflict", "stands beside only_failed.")]

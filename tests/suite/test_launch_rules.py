@@ -1,0 +1,272 @@
+"""Launches: every way to say what is measured by, whom, and how; each refusal with its code."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from access.ids import ALPHABET
+from suite.sandbox import box
+from tests.fake import hang, reply
+from tests.live import Bench, eventually
+from tests.suite.driving import Driver, sums
+from tests.suite.test_scorers import one_method
+
+FOUR = reply("ANSWER: 4", usage=(20, 8))
+
+
+@pytest.fixture
+def driver(bench: Bench) -> Driver:
+    return Driver(bench)
+
+
+def calm(bench: Bench) -> str:
+    model = bench.model("calm", FOUR)
+    bench.load()
+    return model
+
+
+CONFLICTS = [
+    ({"request": "x", "benchmark": "y"}, ["request", "benchmark"]),
+    ({"request": "x", "replay": {"from_run": "y"}}, ["request", "replay"]),
+    ({"benchmark": "x", "replay": {"from_run": "y"}}, ["benchmark", "replay"]),
+    ({"request": "x", "benchmark": "y", "replay": {"from_run": "z"}}, ["request", "benchmark", "replay"]),
+]
+
+
+@pytest.mark.parametrize(("body", "fields"), CONFLICTS, ids=range(len(CONFLICTS)))
+def test_two_ways_to_launch_are_named(driver: Driver, body: dict[str, Any], fields: list[str]) -> None:
+    answer = driver.send("POST", "runs", {**body, "sut": "x"})
+    assert (answer.status, answer.json["code"], answer.json["fields"]) == (422, "mode_conflict", fields)
+    assert [error["pointer"] for error in answer.json["errors"]] == [f"/{name}" for name in fields]
+
+
+def test_agent_is_answered_with_what_is_meant(driver: Driver) -> None:
+    for body in ({"agent": "gpt"}, {"benchmark": "x", "agent": "gpt"}):
+        answer = driver.send("POST", "runs", body)
+        assert (answer.status, answer.json["code"], answer.json["errors"][0]["pointer"]) == (422, "unknown_field", "/agent")
+        assert "driver" in answer.json["detail"]
+        assert "sut" in answer.json["detail"]
+
+
+WRONG: list[tuple[dict[str, Any], int, str]] = [
+    ({"compute": "moon"}, 422, "backend_unknown"),
+    ({"harness": "tea"}, 422, "invalid_request"),
+    ({"impl": "latest:best"}, 422, "invalid_request"),
+    ({"impl": "imp_00000000000000000000000000"}, 404, "impl_not_found"),
+    ({"subset": "none"}, 404, "subset_not_found"),
+    ({"trials": 0}, 422, "invalid_request"),
+    ({"trials": True}, 422, "invalid_request"),
+    ({"trials": 101}, 422, "invalid_request"),
+    ({"metadata": []}, 422, "invalid_request"),
+    ({"metadata": {"limit": True}}, 422, "invalid_request"),
+    ({"metadata": {"limit": 0}}, 422, "invalid_request"),
+    ({"metadata": {"x": "y" * 70_000}}, 422, "invalid_request"),
+    ({"tags": ["x" * 81]}, 422, "invalid_request"),
+    ({"tags": "x"}, 422, "invalid_request"),
+    ({"source": "moon"}, 422, "invalid_request"),
+    ({"driver": 7}, 422, "invalid_request"),
+    ({"phase_models": {"dream": "x"}}, 422, "invalid_request"),
+    ({"timeout": 0}, 422, "invalid_request"),
+    ({"priority": 0}, 422, "invalid_request"),
+    ({"visibility": "public"}, 422, "invalid_request"),
+    ({"sut": {"model": "MODEL", "speed": 1}}, 422, "unknown_field"),
+    ({"sut": {"model": "MODEL", "params": []}}, 422, "invalid_request"),
+    ({"sut": {"model": ""}}, 422, "sut_unknown"),
+    ({"sut": "bench/none"}, 422, "sut_unknown"),
+    ({"sut": "name@nowhere"}, 422, "sut_unknown"),
+    ({"sut": 7}, 422, "sut_unknown"),
+    ({"sut": None}, 422, "sut_missing"),
+    ({"idempotency_key": 7}, 400, "invalid_idempotency_key"),
+]
+
+
+def test_a_launch_that_cannot_be_meant_leaves_no_run(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    subset = driver.subset(sums(1))
+    for more, status, code in WRONG:
+        body = {"benchmark": subset["benchmark"], "subset": subset["id"], "sut": model, **more}
+        if isinstance(body["sut"], dict):
+            body["sut"] = {name: model if value == "MODEL" else value for name, value in body["sut"].items()}
+        answer = driver.send("POST", "runs", body)
+        assert (answer.status, answer.json["code"]) == (status, code), (more, answer.json)
+    assert driver.api("GET", f"runs?filter[subset]={subset['id']}")["data"] == []
+
+
+def test_a_benchmark_with_several_subsets_wants_one_named(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    one = driver.subset(sums(1), slug="one")
+    assert driver.api("POST", "runs", {"benchmark": one["benchmark"], "sut": model}, 201)["subset_id"] == one["id"], "the only one"
+    driver.subset(sums(1), one["benchmark"], slug="two")
+    assert driver.send("POST", "runs", {"benchmark": one["benchmark"], "sut": model}).json["code"] == "subset_missing"
+    assert driver.api("POST", "runs", {"benchmark": one["benchmark"], "subset": "one", "sut": model}, 201)["subset_id"] == one["id"]
+    empty = driver.subset([], one["benchmark"], slug="three", rolling=True)
+    assert driver.send("POST", "runs", {"benchmark": one["benchmark"], "subset": empty["id"], "sut": model}).json["code"] == "subset_not_runnable"
+
+
+def test_a_retired_model_is_tested_only_in_spite_of_that(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    subset = driver.subset(sums(1))
+    parent = driver.ended(driver.launch(subset, model)["id"])["id"]
+    bench.live.api("POST", f"models/{model}/retire", {"reason": "too old"})
+    for body in ({"benchmark": subset["benchmark"], "sut": model}, {"replay": {"from_run": parent}}):
+        answer = driver.send("POST", "runs", body)
+        assert (answer.status, answer.json["code"]) == (409, "sut_retired"), body
+    assert driver.launch(subset, {"model": model, "retired_too": True})["status"] == "queued"
+
+
+@pytest.mark.skipif(bool(box.trouble()), reason=f"no sandbox here: {box.trouble()}")
+def test_an_alias_of_an_impl_is_resolved_and_frozen(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    subset = driver.subset(sums(1))
+    first = driver.api("POST", "impls", {"subset": subset["id"], "code": f"{one_method()}# {subset['id']}\n"}, 201)
+    run = driver.ended(driver.launch(subset, model, impl="latest:official")["id"])
+    assert run["impl"] == {"id": first["id"], "requested": "latest:official"}
+    second = driver.api("POST", "impls", {"subset": subset["id"], "code": f"{one_method()}# {subset['id']} 2\n"}, 201)
+    assert driver.launch(subset, model, impl="latest")["impl"]["id"] == second["id"]
+    assert driver.launch(subset, model)["impl"]["id"] not in (first["id"], second["id"]), "its own grader comes first"
+    assert driver.api("GET", f"runs/{run['id']}")["impl"]["id"] == first["id"]
+    stranger = Driver(bench, bench.key(owner="somebody", scopes=["runs:write", "registry:read", "registry:publish"]))
+    own = stranger.subset(sums(1))
+    answer = stranger.send("POST", "runs", {"benchmark": own["benchmark"], "sut": model, "impl": first["id"]})
+    assert (answer.status, answer.json["code"]) == (404, "impl_not_found"), "somebody else's scorer"
+
+
+def test_a_parent_is_replayed_once_it_has_ended(bench: Bench, driver: Driver) -> None:
+    model = bench.model("stuck", hang())
+    bench.load()
+    run = driver.launch(driver.subset(sums(2)), model)["id"]
+    for path, body in (("runs", {"replay": {"from_run": run}}), (f"runs/{run}/fork", {"grader": {"kind": "exact"}})):
+        answer = driver.send("POST", path, body)
+        assert (answer.status, answer.json["code"]) == (409, "parent_not_replayable" if path == "runs" else "parent_not_forkable")
+    assert driver.send("DELETE", f"runs/{run}?confirm={run}").json["code"] == "run_not_over"
+    driver.api("POST", f"runs/{run}/halt", {}, 202)
+    driver.ended(run, "halted")
+    bench.fake.script(model, FOUR)
+    assert driver.ended(driver.api("POST", "runs", {"replay": {"from_run": run}}, 201)["id"])["summary"]["passed"] == 2
+
+
+REPLAYS: list[tuple[dict[str, Any], str]] = [
+    ({"only_failed": True}, "empty_scope"),
+    ({"task_ids": []}, "empty_scope"),
+    ({"task_ids": ["t0", "none", "nor this"]}, "unknown_task"),
+    ({"task_ids": "t0"}, "invalid_request"),
+    ({"task_ids": ["t0"], "only_failed": True}, "mode_conflict"),
+    ({"only_failed": "yes"}, "invalid_request"),
+    ({"subset_version": 2}, "invalid_request"),
+    ({"subset_version": "newest"}, "invalid_request"),
+]
+
+
+def test_a_replay_that_selects_nothing_or_what_there_is_not_is_refused(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    run = driver.ended(driver.launch(driver.subset(sums(2)), model)["id"])["id"]
+    for more, code in REPLAYS:
+        answer = driver.send("POST", "runs", {"replay": {"from_run": run, **more}})
+        assert (answer.status, answer.json["code"]) == (422, code), more
+        if code == "unknown_task":
+            assert answer.json["unknown"] == ["none", "nor this"]
+            assert [e["pointer"] for e in answer.json["errors"]] == ["/replay/task_ids/1", "/replay/task_ids/2"]
+
+
+def test_a_replay_of_a_rolling_subset_takes_what_came_since_unless_it_is_told(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    subset = driver.subset(sums(2), rolling=True)
+    parent = driver.ended(driver.launch(subset, model)["id"])["id"]
+    driver.api("POST", f"subsets/{subset['id']}/tasks", {"tasks": [{**sums(1)[0], "task_id": "fresh"}]})
+
+    def replayed(**more: Any) -> dict[str, Any]:
+        found: dict[str, Any] = driver.api("POST", "runs", {"replay": {"from_run": parent, **more}}, 201)
+        return found
+
+    latest, named, old, fresh = replayed(), replayed(subset_version="latest"), replayed(subset_version=1), replayed(task_ids=["fresh"])
+    assert [(r["subset_version"], r["progress"]["total"], r["scope"]) for r in (latest, named, old, fresh)] == [
+        (2, 3, "full"),
+        (2, 3, "full"),
+        (1, 2, "full"),
+        (2, 1, "ids"),
+    ]
+    for run in (latest, named, old, fresh):
+        driver.ended(run["id"])
+    boards = driver.api("GET", f"registry/subsets/{subset['id']}/leaderboard")["data"]
+    assert [(b["version"], len(b["rows"])) for b in boards] == [(2, 1), (1, 1)]
+    assert boards[0]["rows"][0]["run"] in (latest["id"], named["id"]), "never in one board with another version, never in part"
+    assert boards[1]["rows"][0]["run"] == old["id"]
+
+
+def test_a_small_cap_on_multiple_choice_is_told_of_before_it_spoils_the_rate(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", reply("ANSWER: A"))
+    bench.load()
+    task = {"task_id": "a", "input": {"question": "?", "choices": ["x", "y"]}, "expected": {"value": "A"}}
+    choices = driver.subset([task], grader={"kind": "multiple_choice"})
+    mixed = driver.subset([{**task, "kind": "multiple_choice"}], grader={})
+    small, large = {"model": model, "params": {"max_tokens": 16}}, {"model": model, "params": {"max_tokens": 4096}}
+    for subset in (choices, mixed):
+        (told,) = driver.launch(subset, small)["warnings"]
+        assert "16 tokens" in told
+    assert driver.launch(choices, model, limits={"attempt": {"tokens": 100}})["warnings"]
+    assert driver.launch(choices, large)["warnings"] == driver.launch(driver.subset(sums(1)), small)["warnings"] == []
+    run = driver.ended(driver.launch(choices, small)["id"])
+    events = driver.api("GET", f"runs/{run['id']}/events?types=Log")["data"]
+    assert any("16 tokens" in event["data"]["message"] for event in events)
+
+
+def test_who_operates_goes_first_and_others_may_step_back(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    subset = driver.subset(sums(1))
+    assert driver.launch(subset, model, priority=1)["status"] == "queued"
+    judge = Driver(bench, bench.key(owner="judge", scopes=["runs:write", "runs:read", "registry:read", "registry:publish"]))
+    own = judge.subset(sums(1))
+    assert judge.launch(own, model, priority=90)["status"] == "queued"
+    answer = judge.send("POST", "runs", {"benchmark": own["benchmark"], "sut": model, "priority": 10})
+    assert (answer.status, answer.json["required_scope"]) == (403, "operate")
+
+
+def test_lists_know_only_their_filters_fields_and_sorts(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    subset = driver.subset(sums(3))
+    one = driver.ended(driver.launch(subset, model, tags=["night", "ci"], metadata={"pr": 7, "deep": {"x": 1}})["id"])
+    two = driver.ended(driver.launch(subset, model, tags=["night"], metadata={"pr": 8})["id"])
+    of = f"filter[subset]={subset['id']}"
+
+    def ids(query: str) -> list[str]:
+        return [r["id"] for r in driver.api("GET", f"runs?{of}&{query}")["data"]]
+
+    assert ids("filter[metadata.pr]=7") == [one["id"]]
+    assert ids("filter[metadata.pr]=9") == []
+    assert ids("filter[tag]=night") == [two["id"], one["id"]]
+    assert ids("filter[tag]=night&filter[tag]=ci") == [one["id"]]
+    assert ids("filter[status]=ok,failed&sort=created_at") == [one["id"], two["id"]]
+    assert ids(f"filter[subject]={model}&sort=-started_at&limit=1") == [two["id"]]
+    assert ids("filter[finished_at]=>2020-01-01T00:00:00Z&filter[started_at]=<2020-01-01") == []
+    first = driver.api("GET", f"runs?{of}&sort=started_at&limit=1")
+    assert [r["id"] for r in driver.api("GET", f"runs?{of}&sort=started_at&limit=1&page_token={first['next']}")["data"]] == [two["id"]]
+    for query, code in (
+        ("filter[metadata]=7", "unknown_filter"),
+        ("filter[colour]=red", "unknown_filter"),
+        ("colour=red", "unknown_filter"),
+        ("sort=cost", "unknown_sort"),
+        ("expand=everything", "unknown_expand"),
+        ("filter[started_at]=soon", "invalid_filter"),
+    ):
+        answer = driver.send("GET", f"runs?{query}")
+        assert (answer.status, answer.json["code"]) == (422, code), query
+    for query, code in (("fields=colour", "unknown_fields"), ("expand=tasks", "unknown_expand")):
+        assert driver.send("GET", f"runs/{one['id']}?{query}").json["code"] == code
+    assert set(driver.api("GET", f"runs/{one['id']}?fields=status,summary")) == {"object", "id", "status", "summary"}
+    assert driver.send("GET", f"runs/{one['id']}/tasks?sort=cost").json["code"] == "unknown_sort"
+    assert driver.send("GET", f"runs/{one['id']}/tasks?passed=maybe").status == 422
+    page = driver.api("GET", f"runs/{one['id']}/tasks?sort=-score&limit=2")
+    rest = driver.api("GET", f"runs/{one['id']}/tasks?sort=-score&limit=2&page_token={page['next']}")
+    assert sorted(t["task_id"] for t in [*page["data"], *rest["data"]]) == ["t0", "t1", "t2"]
+
+
+def test_a_bare_uuid_names_the_same_run(bench: Bench, driver: Driver) -> None:
+    run = driver.launch(driver.subset(sums(1)), calm(bench))["id"]
+    number = 0
+    for character in run.removeprefix("run_"):
+        number = number * 32 + ALPHABET.index(character)
+    assert driver.api("GET", f"runs/{UUID(int=number)}")["id"] == run
+    eventually(lambda: driver.api("GET", f"runs/{run}?wait=10")["status"] == "ok", "the run's end")
