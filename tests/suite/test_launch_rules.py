@@ -1,4 +1,4 @@
-"""Launches: every way to say what is measured by, whom, and how; each refusal with its code."""
+"""The smaller rules of a launch, each refusal with its code; what lists of runs know."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from access.ids import ALPHABET
 from suite.sandbox import box
-from tests.fake import hang, reply
+from tests.fake import reply
 from tests.live import Bench, eventually
 from tests.suite.driving import Driver, sums
 from tests.suite.test_scorers import one_method
@@ -26,29 +26,6 @@ def calm(bench: Bench) -> str:
     model = bench.model("calm", FOUR)
     bench.load()
     return model
-
-
-CONFLICTS = [
-    ({"request": "x", "benchmark": "y"}, ["request", "benchmark"]),
-    ({"request": "x", "replay": {"from_run": "y"}}, ["request", "replay"]),
-    ({"benchmark": "x", "replay": {"from_run": "y"}}, ["benchmark", "replay"]),
-    ({"request": "x", "benchmark": "y", "replay": {"from_run": "z"}}, ["request", "benchmark", "replay"]),
-]
-
-
-@pytest.mark.parametrize(("body", "fields"), CONFLICTS, ids=range(len(CONFLICTS)))
-def test_two_ways_to_launch_are_named(driver: Driver, body: dict[str, Any], fields: list[str]) -> None:
-    answer = driver.send("POST", "runs", {**body, "sut": "x"})
-    assert (answer.status, answer.json["code"], answer.json["fields"]) == (422, "mode_conflict", fields)
-    assert [error["pointer"] for error in answer.json["errors"]] == [f"/{name}" for name in fields]
-
-
-def test_agent_is_answered_with_what_is_meant(driver: Driver) -> None:
-    for body in ({"agent": "gpt"}, {"benchmark": "x", "agent": "gpt"}):
-        answer = driver.send("POST", "runs", body)
-        assert (answer.status, answer.json["code"], answer.json["errors"][0]["pointer"]) == (422, "unknown_field", "/agent")
-        assert "driver" in answer.json["detail"]
-        assert "sut" in answer.json["detail"]
 
 
 WRONG: list[tuple[dict[str, Any], int, str]] = [
@@ -106,17 +83,6 @@ def test_a_benchmark_with_several_subsets_wants_one_named(bench: Bench, driver: 
     assert driver.send("POST", "runs", {"benchmark": one["benchmark"], "subset": empty["id"], "sut": model}).json["code"] == "subset_not_runnable"
 
 
-def test_a_retired_model_is_tested_only_in_spite_of_that(bench: Bench, driver: Driver) -> None:
-    model = calm(bench)
-    subset = driver.subset(sums(1))
-    parent = driver.ended(driver.launch(subset, model)["id"])["id"]
-    bench.live.api("POST", f"models/{model}/retire", {"reason": "too old"})
-    for body in ({"benchmark": subset["benchmark"], "sut": model}, {"replay": {"from_run": parent}}):
-        answer = driver.send("POST", "runs", body)
-        assert (answer.status, answer.json["code"]) == (409, "sut_retired"), body
-    assert driver.launch(subset, {"model": model, "retired_too": True})["status"] == "queued"
-
-
 @pytest.mark.skipif(bool(box.trouble()), reason=f"no sandbox here: {box.trouble()}")
 def test_an_alias_of_an_impl_is_resolved_and_frozen(bench: Bench, driver: Driver) -> None:
     model = calm(bench)
@@ -132,20 +98,6 @@ def test_an_alias_of_an_impl_is_resolved_and_frozen(bench: Bench, driver: Driver
     own = stranger.subset(sums(1))
     answer = stranger.send("POST", "runs", {"benchmark": own["benchmark"], "sut": model, "impl": first["id"]})
     assert (answer.status, answer.json["code"]) == (404, "impl_not_found"), "somebody else's scorer"
-
-
-def test_a_parent_is_replayed_once_it_has_ended(bench: Bench, driver: Driver) -> None:
-    model = bench.model("stuck", hang())
-    bench.load()
-    run = driver.launch(driver.subset(sums(2)), model)["id"]
-    for path, body in (("runs", {"replay": {"from_run": run}}), (f"runs/{run}/fork", {"grader": {"kind": "exact"}})):
-        answer = driver.send("POST", path, body)
-        assert (answer.status, answer.json["code"]) == (409, "parent_not_replayable" if path == "runs" else "parent_not_forkable")
-    assert driver.send("DELETE", f"runs/{run}?confirm={run}").json["code"] == "run_not_over"
-    driver.api("POST", f"runs/{run}/halt", {}, 202)
-    driver.ended(run, "halted")
-    bench.fake.script(model, FOUR)
-    assert driver.ended(driver.api("POST", "runs", {"replay": {"from_run": run}}, 201)["id"])["summary"]["passed"] == 2
 
 
 REPLAYS: list[tuple[dict[str, Any], str]] = [
@@ -169,48 +121,6 @@ def test_a_replay_that_selects_nothing_or_what_there_is_not_is_refused(bench: Be
         if code == "unknown_task":
             assert answer.json["unknown"] == ["none", "nor this"]
             assert [e["pointer"] for e in answer.json["errors"]] == ["/replay/task_ids/1", "/replay/task_ids/2"]
-
-
-def test_a_replay_of_a_rolling_subset_takes_what_came_since_unless_it_is_told(bench: Bench, driver: Driver) -> None:
-    model = calm(bench)
-    subset = driver.subset(sums(2), rolling=True)
-    parent = driver.ended(driver.launch(subset, model)["id"])["id"]
-    driver.api("POST", f"subsets/{subset['id']}/tasks", {"tasks": [{**sums(1)[0], "task_id": "fresh"}]})
-
-    def replayed(**more: Any) -> dict[str, Any]:
-        found: dict[str, Any] = driver.api("POST", "runs", {"replay": {"from_run": parent, **more}}, 201)
-        return found
-
-    latest, named, old, fresh = replayed(), replayed(subset_version="latest"), replayed(subset_version=1), replayed(task_ids=["fresh"])
-    assert [(r["subset_version"], r["progress"]["total"], r["scope"]) for r in (latest, named, old, fresh)] == [
-        (2, 3, "full"),
-        (2, 3, "full"),
-        (1, 2, "full"),
-        (2, 1, "ids"),
-    ]
-    for run in (latest, named, old, fresh):
-        driver.ended(run["id"])
-    boards = driver.api("GET", f"registry/subsets/{subset['id']}/leaderboard")["data"]
-    assert [(b["version"], len(b["rows"])) for b in boards] == [(2, 1), (1, 1)]
-    assert boards[0]["rows"][0]["run"] in (latest["id"], named["id"]), "never in one board with another version, never in part"
-    assert boards[1]["rows"][0]["run"] == old["id"]
-
-
-def test_a_small_cap_on_multiple_choice_is_told_of_before_it_spoils_the_rate(bench: Bench, driver: Driver) -> None:
-    model = bench.model("calm", reply("ANSWER: A"))
-    bench.load()
-    task = {"task_id": "a", "input": {"question": "?", "choices": ["x", "y"]}, "expected": {"value": "A"}}
-    choices = driver.subset([task], grader={"kind": "multiple_choice"})
-    mixed = driver.subset([{**task, "kind": "multiple_choice"}], grader={})
-    small, large = {"model": model, "params": {"max_tokens": 16}}, {"model": model, "params": {"max_tokens": 4096}}
-    for subset in (choices, mixed):
-        (told,) = driver.launch(subset, small)["warnings"]
-        assert "16 tokens" in told
-    assert driver.launch(choices, model, limits={"attempt": {"tokens": 100}})["warnings"]
-    assert driver.launch(choices, large)["warnings"] == driver.launch(driver.subset(sums(1)), small)["warnings"] == []
-    run = driver.ended(driver.launch(choices, small)["id"])
-    events = driver.api("GET", f"runs/{run['id']}/events?types=Log")["data"]
-    assert any("16 tokens" in event["data"]["message"] for event in events)
 
 
 def test_who_operates_goes_first_and_others_may_step_back(bench: Bench, driver: Driver) -> None:
