@@ -217,8 +217,11 @@ class Entry:
         length = next((v for k, v in scope["headers"] if k == b"content-length"), b"")
         if length.isdigit() and int(length[:20]) > limit:
             out = Outgoing(send, False, [])
-            body = {"type": "about:blank", "title": "Content too large", "status": 413, "code": "body_too_large"}
-            await out.whole(413, [], {**body, "detail": f"The body is larger than {limit // (1024 * 1024)} MiB."}, "application/problem+json")
+            own = request_id(next((v.decode("latin-1") for k, v in scope["headers"] if k == b"x-request-id"), None))
+            body = {"type": "about:blank", "title": "Content too large", "status": 413, "code": "body_too_large", "request_id": own}
+            await out.whole(
+                413, [("x-request-id", own)], {**body, "detail": f"The body is larger than {limit // (1024 * 1024)} MiB."}, "application/problem+json"
+            )
             return
 
         async def counted() -> dict[str, Any]:

@@ -78,6 +78,7 @@ class OneArtifact(View):
         return found
 
     def get(self, request: Request, run: str, artifact: str) -> Response:
+        """Tells of one file of a run: type, size and digest."""
         return Response(shown(self.find(run, artifact)))
 
 

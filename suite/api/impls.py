@@ -99,6 +99,7 @@ class OneImpl(View):
     scopes = {"GET": ("registry:read",), "PATCH": ("registry:publish",), "DELETE": ("registry:publish",)}
 
     def get(self, request: Request, impl: str) -> Response:
+        """Reads one impl: its grader, or its code's digest and what it depends on."""
         return Response(shapes.impl(find_impl(self, impl)))
 
     def patch(self, request: Request, impl: str) -> Response:
@@ -116,6 +117,7 @@ class OneImpl(View):
         return Response(shapes.impl(row))
 
     def delete(self, request: Request, impl: str) -> Response:
+        """Takes an impl away that no run was scored by."""
         row = find_impl(self, impl, to_change=True)
         if Run.objects.filter(impl=row).exclude(status=Run.Status.DELETED).exists():
             raise Conflict("impl_in_use", "Runs were scored by this impl, and they are history.")
@@ -143,6 +145,7 @@ class ImplRuns(View):
     scopes = {"GET": ("registry:read",)}
 
     def get(self, request: Request, impl: str) -> Response:
+        """Lists the runs that an impl scored, newest first."""
         row = find_impl(self, impl)
         rows = readable_runs(self.caller).filter(impl=row).exclude(status=Run.Status.DELETED).select_related("benchmark", "subset")
         page = self.keyset_page(rows, ("created_at", "id"))

@@ -46,6 +46,7 @@ class SubsetRuns(View):
     scopes = {"GET": ("registry:read",)}
 
     def get(self, request: Request, subset: str) -> Response:
+        """Lists the runs of a subset that the caller may read, newest first."""
         row = find_subset(self, subset)
         rows = readable_runs(self.caller).filter(subset=row).exclude(status=Run.Status.DELETED).select_related("benchmark", "subset", "impl")
         page = self.keyset_page(rows, ("created_at", "id"))

@@ -22,6 +22,7 @@ from rest_framework.response import Response
 from suite.api.problems import Conflict, Problem, Unprocessable
 from suite.canonical import digest
 from suite.models import Idempotency
+from wire.problem import CONTENT_TYPE
 
 KEPT = timedelta(hours=24)
 # Who died while answering leaves the row behind; a longer answer than this no path here has.
@@ -60,6 +61,7 @@ def idempotent(method: Callable[..., Response]) -> Callable[..., Response]:
         response.headers["Idempotency-Expires"] = (timezone.now() + KEPT).isoformat(timespec="seconds")
         return response
 
+    answered.is_idempotent = True  # type: ignore[attr-defined]  # for the description
     return answered
 
 
@@ -81,9 +83,8 @@ def replayed(kept: Idempotency, fingerprint: str) -> Response:
         raise Unprocessable("idempotency_key_reused", "This Idempotency-Key came with another body before. Use a new key for a new request.")
     if kept.status == 0:
         raise Conflict("idempotency_key_in_use", "A request with this Idempotency-Key is still being answered. Ask again in a moment.", retry_after_s=1)
-    response = Response(json.loads(kept.body) if kept.body else None, status=kept.status)
+    media = CONTENT_TYPE if kept.status >= 400 else None
+    response = Response(json.loads(kept.body) if kept.body else None, status=kept.status, content_type=media)
     response.headers["Idempotent-Replayed"] = "true"
     response.headers["Idempotency-Expires"] = (kept.created_at + KEPT).isoformat(timespec="seconds")
-    if kept.status >= 400:
-        response.headers["Content-Type"] = "application/problem+json"
     return response

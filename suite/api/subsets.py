@@ -98,6 +98,7 @@ class OneSubset(View):
         amending.retire(row, text(body, "note", most=500), by)
 
     def delete(self, request: Request, subset: str) -> Response:
+        """Takes a subset away that nothing was measured by."""
         row = find_subset(self, subset, to_change=True)
         if Run.objects.filter(subset=row).exclude(status=Run.Status.DELETED).exists():
             raise Conflict("subset_in_use", "Runs refer to this subset, and they are history.")

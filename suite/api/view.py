@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 from rest_framework.permissions import BasePermission
@@ -43,12 +47,30 @@ class Scoped(BasePermission):
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Deprecated:
+    """Since when a path is deprecated, when it goes, and what stands in its place. Source: RFC 9745 and RFC 8594."""
+
+    since: datetime
+    sunset: datetime
+    successor: str
+
+    def headers(self) -> dict[str, str]:
+        successor = f"{settings.FORCE_SCRIPT_NAME or ''}{self.successor}"
+        return {
+            "Deprecation": f"@{int(self.since.timestamp())}",
+            "Sunset": format_datetime(self.sunset.astimezone(UTC), usegmt=True),
+            "Link": f'<{successor}>; rel="successor-version"',
+        }
+
+
 class View(BenchView):
     permission_classes = [Scoped]
     parser_classes = [Json]
     schema = None  # described apart from /bench: /v1 has a description of its own
     filters: tuple[str, ...] = ()
     expandable: tuple[str, ...] = ()
+    deprecated: Deprecated | None = None
     takes_key_in_body = False  # `idempotency_key` beside the header, where the contract has it as a field
 
     def body(self, fields: tuple[str, ...] | None = None) -> dict[str, Any]:
@@ -136,6 +158,8 @@ class View(BenchView):
         found = getattr(response, "data", None)
         if isinstance(found, dict) and isinstance(found.get("data"), list) and "next" in found:
             found["has_more"] = found["next"] is not None
+        for name, value in (self.deprecated.headers() if self.deprecated else {}).items():
+            response.headers[name] = value
         return super().finalize_response(request, response, *args, **kwargs)
 
     def handle_exception(self, exc: Exception) -> Response:
