@@ -6,28 +6,39 @@ admission_failed   409, with what failed; an admin may publish in spite of it, w
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from panels.api.wording import to_json
+from suite import grading
 from suite.api.problems import Conflict
+from suite.grading.outcomes import Outcome
 from suite.models import Benchmark, Impl, Row, Run, Subset, Version
 from suite.registry import baselines
 from suite.registry.baselines import Check, Task
+from suite.running import dryrun
+from suite.running.dryrun import FAILINGS
+from suite.running.lines import Item
 from suite.running.rescoring import options_of
 from suite.running.selection import rows_of
+from suite.sandbox import box
 
 # So many rows, evenly over all, say enough.
-MOST_ROWS = 400
+MOST_ROWS, MOST_RUN = 400, 3
 
 
 def checked(subset: Subset, version: int, impl: Impl) -> dict[str, Any]:
     """Tries a version of a subset with an impl. Asks no model."""
     digest = Version.objects.filter(subset=subset, number=version).values_list("digest", flat=True).first() or "0"
-    found = of_rows(subset, version, impl, int(digest[:12], 16)) if impl.language == "builtin" else of_code()
+    grader = impl.grader or {}
+    kind = str(grader.get("kind") or "") if impl.language == "builtin" else ""
+    tasks = some_of(subset, version, kind)
+    found = baselines.checks([task for _, task in tasks], options_of(grader), int(digest[:12], 16)) if impl.language == "builtin" else []
+    if all(check.ok is None for check in found) and (run_ones := [(row, task) for row, task in tasks if needs_a_run(impl, task)][:MOST_RUN]):
+        found = of_runs(impl, run_ones)
     return {
         "status": baselines.verdict(found),
         "subset": subset.pk,
@@ -38,23 +49,42 @@ def checked(subset: Subset, version: int, impl: Impl) -> dict[str, Any]:
     }
 
 
-def of_rows(subset: Subset, version: int, impl: Impl, seed: int) -> list[Check]:
-    grader = impl.grader or {}
-    kind = str(grader.get("kind") or "")
+def some_of(subset: Subset, version: int, kind: str) -> list[tuple[Row, Task]]:
+    """Reads rows evenly over all of a version."""
     rows = rows_of(subset.pk, version)
     step = max(1, -(-rows.count() // MOST_ROWS))
     positions = list(rows.order_by("position").values_list("position", flat=True)[::step])
-    tasks = [task_of(row, kind) for row in Row.objects.filter(subset=subset, position__in=positions).order_by("position")]
-    return baselines.checks(tasks, options_of(grader), seed)
+    found = []
+    for row in Row.objects.filter(subset=subset, position__in=positions).order_by("position"):
+        body = json.loads(row.body)
+        found.append((row, Task(row.task_id, kind or row.kind, body["input"], body["expected"])))
+    return found
 
 
-def task_of(row: Row, kind: str) -> Task:
-    body = json.loads(row.body)
-    return Task(row.task_id, kind or row.kind, body["input"], body["expected"])
+def needs_a_run(impl: Impl, task: Task) -> bool:
+    """Tells whether a row is graded by running something, and says what is right."""
+    if impl.language != "builtin":
+        return True
+    kind = grading.every().get(task.kind)
+    return kind is not None and kind.needs_sandbox and not baselines.is_nothing(kind.oracle(task.input, task.expected))
 
 
-def of_code() -> list[Check]:
-    return [Check("oracle", None, "A scorer of one's own is tried by its dry run: POST /v1/impls/<id>/dry-run.")]
+def of_runs(impl: Impl, rows: Sequence[tuple[Row, Task]]) -> list[Check]:
+    """Tries some rows in the sandbox, by the right answer and by none. That a scorer wants another form than `expected` has does not count against it."""
+    if missing := box.trouble():
+        return [Check("oracle", None, f"There is no sandbox to try it in: {missing}")]
+    told = dryrun.tried(impl, [Item(row.position, 1, task.task_id, task.kind, row.cluster, task.input, task.expected) for row, task in rows])["rows"]
+    right = [row["task_id"] for row in told if row["oracle"]["outcome"] == Outcome.PASSED]
+    broken = [row["task_id"] for row in told if {row["oracle"]["outcome"], row["empty"]["outcome"]} <= FAILINGS]
+    through = [row["task_id"] for row in told if row["empty"]["outcome"] == Outcome.PASSED]
+    said = f"The right answer passes {len(right)} of {len(told)} tasks that were tried" + (f"; the scorer itself fails on {len(broken)}." if broken else ".")
+    # A row's own solution is in the form that its tests want; of a scorer of somebody's own that is not known.
+    is_right = True if len(right) == len(told) else False if broken or impl.language == "builtin" else None
+    empty = "An empty answer passes nowhere." if not through else f"An empty answer passes {len(through)} of {len(told)} tasks that were tried."
+    return [
+        Check("oracle", is_right, said, len(right) / len(told), 1.0, len(told), tuple(row["task_id"] for row in told if row["task_id"] not in right)),
+        Check("empty", not through, empty, len(through) / len(told), 0.0, len(told), tuple(through)),
+    ]
 
 
 def admit(run: Run, override: str, by: str) -> dict[str, Any]:

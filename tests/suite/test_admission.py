@@ -9,9 +9,11 @@ import pytest
 from suite.grading.contract import Options
 from suite.registry import baselines
 from suite.registry.baselines import Task
+from suite.sandbox import box
 from tests.fake import reply
 from tests.live import Bench
 from tests.suite.driving import Driver
+from tests.suite.test_scorers import one_method
 
 
 def math(values: list[Any]) -> list[Task]:
@@ -106,3 +108,33 @@ def test_what_stands_its_checks_is_published_with_them(bench: Bench, driver: Dri
     (found,) = kept["checked"].values()
     assert (kept["status"], found["subset"], found["version"]) == ("admitted", subset["id"], 1)
     assert [(c["name"], c["ok"], c["rate"]) for c in found["checks"][:2]] == [("oracle", True, 1.0), ("empty", True, 0.0)]
+
+
+OWN = {
+    "one that passes all": ("return 1.0", "failed", ["empty"]),
+    "one that fails by itself": ("raise ValueError('no')", "failed", ["oracle"]),
+    "one that compares": ('return 1.0 if output == str(expected["value"]) else 0.0', "admitted", []),
+    "one that wants another form": ('return 1.0 if output == "so " + str(expected["value"]) else 0.0', "admitted", []),
+}
+
+
+@pytest.mark.skipif(bool(box.trouble()), reason=f"no sandbox here: {box.trouble()}")
+@pytest.mark.parametrize("name", OWN)
+def test_a_scorer_of_ones_own_is_tried_in_the_sandbox(driver: Driver, name: str) -> None:
+    score, status, failed = OWN[name]
+    benchmark = driver.benchmark()["id"]
+    subset = driver.api("POST", f"benchmarks/{benchmark}/subsets", {"slug": "s", "tasks": of_one_answer(2)}, 201)
+    driver.api("POST", "impls", {"subset": subset["id"], "code": f"{one_method(score=score)}# {benchmark}\n"}, 201)
+    found = driver.api("GET", f"registry/subsets/{subset['id']}/admission")
+    assert (found["status"], [check["name"] for check in found["checks"] if check["ok"] is False]) == (status, failed), found
+
+
+@pytest.mark.skipif(bool(box.trouble()), reason=f"no sandbox here: {box.trouble()}")
+def test_programs_are_tried_by_their_own_solutions(driver: Driver) -> None:
+    good = {"input": {"prompt": "Write double(x)."}, "expected": {"test_code": "assert double(4) == 8", "solution": "def double(x):\n    return 2 * x"}}
+    wrong = {**good, "expected": {**good["expected"], "solution": "def double(x):\n    return x"}}
+    bare = {**good, "expected": {"test_code": "assert double(4) == 8"}}
+    for rows, status in (([good, bare], "admitted"), ([good, wrong], "failed"), ([bare], "unchecked")):
+        subset = driver.subset([{"task_id": f"t{i}", **row} for i, row in enumerate(rows)], grader={"kind": "code"})
+        found = driver.api("GET", f"registry/subsets/{subset['id']}/admission")
+        assert found["status"] == status, found
