@@ -45,7 +45,8 @@ for found in bw.runs.list(filters={"metadata.purpose": "baseline", "benchmark": 
 # The board shows both, since they share version and scorer; it would never mix them with others.
 for board in bw.registry.subsets.leaderboard(subset.id):
     for row in board.rows:
-        print(f"{row.rank}  {row.subject:<30} {row.pass_rate:.1%}")
+        first, last = row.rank  # as the intervals allow: of two that they do not tell apart, both are 1 to 2
+        print(f"{first}-{last}  {row.subject:<30} {row.pass_rate:.1%}")
 
 # Another harness: refused by name where it is not installed, never replaced by ours in silence.
 try:

@@ -56,7 +56,7 @@ def nightly(day: int) -> None:
 
 for day in (2, 3):
     nightly(day)
-append(3)  # the same rows again are nothing new
+append(3)  # the same key again is the same answer; without a key the same rows would be nothing new
 
 # Frozen, for good.
 bw.benchmarks.subsets.update(subset.id, rolling=False)

@@ -454,6 +454,46 @@ def test_every_form_says_the_same(wright: Wright, pinned: list[str]) -> None:
     assert Session().form in ("table", "ndjson")
 
 
+def test_every_table_is_one_for_people(wright: Wright, bench: Bench, bw: Benchwright) -> None:
+    pinned = pinned_to(bench, bw, 6, 2)
+    run = told(wright("run", *pinned))
+    other = told(wright("run", "replay", run["id"]))["id"]
+    sweep = told(wright("sweep", "create", "--anchor", run["id"], "--model", pinned[3], "--name", bench.tag))
+    assert wright("run", "wait", sweep["runs"][0]["run"]).code == 0
+    tables = {
+        ("run", "ls", "--benchmark", pinned[1]): run["id"],
+        ("run", "show", run["id"]): "66.7%  4/6",
+        ("run", "tasks", run["id"]): "t5",
+        ("run", "events", run["id"]): "RunFinished",
+        ("run", "task", run["id"], "t0"): "What is 2 + 2? (0)",
+        ("run", "wait", run["id"]): "95% interval",
+        ("run", "artifacts", run["id"]): "report",
+        ("run", "cost", run["id"]): run["id"],
+        ("run", "fingerprint", run["id"]): run["fingerprint"],
+        ("bench", "ls", "--find", bench.tag): pinned[1],
+        ("bench", "show", pinned[1]): "small",
+        ("bench", "range", pinned[1], "0-5"): run["id"],
+        ("bench", "subset", "ls", pinned[1]): run["subset_id"],
+        ("bench", "subset", "board", run["subset_id"]): "66.7%",
+        ("bench", "subset", "runs", run["subset_id"]): other,
+        ("bench", "subset", "admission", run["subset_id"]): "admitted",
+        ("bench", "impl", "ls", run["subset_id"]): "built-in math",
+        ("bench", "recipe", "show", run["subset_id"]): "config.grader.kind",
+        ("bench", "samples", "show", run["subset_id"]): "t5",
+        ("sweep", "ls"): sweep["id"],
+        ("sweep", "show", sweep["id"]): sweep["runs"][0]["run"],
+        ("compare", run["id"], other): "inconclusive",
+        ("doctor",): "sandbox",
+        ("settings", "ls"): "default_trials",
+        ("settings", "get", "default_trials"): "1",
+    }
+    for order, expected in tables.items():
+        ran = wright(*order, "--output", "table")
+        assert ran.code in ((0, 1) if order == ("doctor",) else (0,)), (order, ran.err)
+        assert expected in ran.out, (order, ran.out)
+        assert "None" not in ran.out, (order, ran.out)
+
+
 def test_what_a_model_says_moves_no_terminal(wright: Wright, bench: Bench, bw: Benchwright) -> None:
     nasty = "4 a\x1b]0;owned\x07b\x1b[2Jc\r\nd\u202ee\x9bf"
     run = told(wright("run", *pinned_to(bench, bw, 1, 0, reply(nasty))))["id"]

@@ -124,8 +124,8 @@ def test_the_guides_own_request_in_words_is_answered_by_its_name(bw: Benchwright
 def test_an_existing_benchmark(program: Program, models: dict[str, str]) -> None:
     said = program("ch04_existing_benchmark.py", models["able"], models["some"])
     assert "'pass_rate': 0.5" in said
-    assert re.search(rf"\n1(?:-\d)?  {models['able']} +100\.0%", said) or re.search(rf"{models['able']} +100\.0%", said)
-    assert re.search(r"inspect: (?:501 not_implemented|422 harness_unavailable)", said)
+    assert re.search(rf"\n1-\d  {models['able']} +100\.0%", said)
+    assert "inspect: 422 harness_unavailable" in said
     assert "computed on local-bwrap" in said
 
 
@@ -172,7 +172,7 @@ def test_a_rolling_benchmark(program: Program, models: dict[str, str]) -> None:
     assert re.search(rf"{models['able']} +3/3  scope ids, version 2", said)
     assert re.search(rf"{models['lost']} +0/3  scope ids, version 3", said)
     assert said.rstrip().endswith("subset_frozen")
-    assert "day 3: version 3, 0 new, 9 in all" in said or said.count("day 3: version 3, 3 new, 9 in all") == 2
+    assert said.count("day 3: version 3, 3 new, 9 in all") == 2, "the same key again gives the first answer"
 
 
 @needs_sandbox

@@ -200,7 +200,14 @@ def board(session: Session, subset: str) -> None:
     for one in boards:
         output.note(f"version {one.get('version')}, {one.get('impl')}, trials {one.get('trials')}")
         output.rows(
-            session, one["rows"], [*output.columns("rank", "subject"), ("pass rate", lambda r: output.share(r.get("pass_rate"))), *output.columns("run")]
+            session,
+            one["rows"],
+            [
+                ("rank", lambda r: output.span(r.get("rank"))),
+                *output.columns("subject"),
+                ("pass rate", lambda r: output.share(r.get("pass_rate"))),
+                *output.columns("run"),
+            ],
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -51,11 +51,11 @@ def rows(session: Session, found: Iterable[Any], shape: Sequence[Column], limit:
 
 
 def one(session: Session, found: Any, shape: Sequence[Column] | None = None) -> None:
-    """Puts out one thing; as a table a line for each column, or for each field that is no object or list."""
+    """Puts out one thing; as a table a line for each column, or for each field, those of inner objects too; lists of objects are left out."""
     if session.form == "table":
         from benchwarmers_client.terminal import clean
 
-        lines = [(name, read(found)) for name, read in shape] if shape else [(k, v) for k, v in dict(found or {}).items() if not isinstance(v, dict | list)]
+        lines = [(name, read(found)) for name, read in shape] if shape else list(flat(found or {}))
         width = max((len(name) for name, _ in lines), default=0)
         for name, value in lines:
             click.echo(f"{clean(name):<{width}}  {clean(said(value))}".rstrip())
@@ -65,6 +65,16 @@ def one(session: Session, found: Any, shape: Sequence[Column] | None = None) -> 
         click.echo(yaml(found))
     else:
         click.echo(json.dumps(found, ensure_ascii=True))
+
+
+def flat(found: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
+    """Gives an object's fields by their dotted names, without what a program alone needs."""
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            if name != "links":
+                yield from flat(value, f"{before}{name}.")
+        elif not (isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value)) and f"{before}{name}" != "object":
+            yield f"{before}{name}", value
 
 
 def text(found: str) -> None:
@@ -112,6 +122,12 @@ def said(value: object) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
     return str(value)
+
+
+def span(value: object) -> str:
+    """A rank as it stands: 1, or 1 to 3 where the intervals allow no more."""
+    ends = value if isinstance(value, list) else [value]
+    return f"{ends[0]}" if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
 
 
 def share(value: object) -> str:
