@@ -17,7 +17,7 @@ panel, final = (words[: words.index("--")], words[-1]) if "--" in words else (wo
 mark = uuid.uuid4().hex[:8]
 
 SOURCES = [
-    {"bm": material.ALGEBRA, "kind": "multiple_choice", "rows": material.ALGEBRA_ROWS},
+    {"bm": material.ALGEBRA, "kind": "multiple_choice", "rows": material.ALGEBRA_ROWS[:4]},
     {"bm": material.CALLS, "kind": "function_call", "rows": material.CALL_ROWS},
     {"bm": material.NUMBERS, "kind": "math", "rows": material.NUMBER_ROWS},
     {"bm": material.PROGRAMS, "kind": "code", "rows": material.PROGRAM_ROWS},
