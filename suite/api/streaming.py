@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from rest_framework.response import Response
@@ -20,7 +21,7 @@ from suite.api.tasks import Events
 from suite.models import Event, Run
 from suite.running.targets import find_run
 
-POLL_S, HEARTBEAT_S, AT_ONCE = 0.5, 15.0, 200
+POLL_S, AT_ONCE = 0.5, 200
 
 
 async def events(request: HttpRequest, run: str) -> HttpResponseBase:
@@ -78,7 +79,7 @@ async def told(run: str, seq: int) -> AsyncIterator[bytes]:
         if is_over:
             return
         if not rows:
-            if time.monotonic() - spoken >= HEARTBEAT_S:
+            if time.monotonic() - spoken >= settings.KEEPALIVE_S:
                 spoken = time.monotonic()
                 yield b": still here\n\n"
             await asyncio.sleep(POLL_S)

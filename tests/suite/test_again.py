@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.fake import reply, status
+from tests.fake import hang, reply, status
 from tests.live import Bench, eventually
 from tests.suite.driving import Driver, sums
 
@@ -114,3 +114,16 @@ def test_what_comes_later_says_so(driver: Driver, path: str) -> None:
 def test_what_there_is_not_is_a_problem(driver: Driver) -> None:
     answer = driver.send("GET", "nothing/here")
     assert (answer.status, answer.json["code"]) == (404, "not_found")
+
+
+def test_a_stream_that_has_nothing_to_say_says_that_it_is_there(bench: Bench, driver: Driver) -> None:
+    model = bench.model("stuck", hang())
+    bench.load()
+    run = driver.launch(driver.subset(sums(1)), model)["id"]
+    with requests.Session() as session:
+        session.trust_env = False
+        headers = {"authorization": f"Bearer {driver.key}", "accept": "text/event-stream"}
+        with session.get(f"{bench.live.url}/v1/runs/{run}/events", headers=headers, stream=True, timeout=60) as answer:
+            assert b": still here" in answer.iter_lines(chunk_size=1)
+    driver.api("POST", f"runs/{run}/halt", {}, 202)
+    driver.ended(run, "halted")
