@@ -32,6 +32,8 @@ RUN BENCHWARMERS_HOME=/tmp/build BENCHWARMERS_SECRET_KEYS=used-for-this-step-onl
 
 FROM python:3.12-slim
 LABEL org.opencontainers.image.title="Benchwarmers" org.opencontainers.image.licenses="MIT"
+# bubblewrap, for the service that runs scorers; elsewhere it may make nothing, and nothing asks it to.
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --create-home --home-dir /home/bench bench && install -d -o bench -g bench -m 700 /data
 COPY --from=build /venv /venv
 COPY --from=build /app /app

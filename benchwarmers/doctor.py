@@ -206,8 +206,14 @@ def outbox(name: str) -> Finding:
 
 
 def sandbox(name: str) -> Finding:
-    found = shutil.which("bwrap")
-    return Finding(name, INFO, "bubblewrap is there" if found else "bubblewrap is not installed; benchmarks that run code need it")
+    from suite.running import codehosts
+    from suite.sandbox import box
+
+    here = box.trouble()
+    if not here:
+        return Finding(name, OK, "bubblewrap makes sandboxes here")
+    found = codehosts.trouble()
+    return Finding(name, INFO, "another host runs code for this one") if not found else Finding(name, INFO, "benchmarks that run code are refused", found)
 
 
 LOOKS: tuple[tuple[str, Callable[[str], Finding]], ...] = (
@@ -230,7 +236,7 @@ LOOKS: tuple[tuple[str, Callable[[str], Finding]], ...] = (
 
 
 # Left out where there is no database to ask: each would wait for it anew.
-NEED_DATABASE = frozenset({"migrations", "connections", "secrets", "clock", "queue"})
+NEED_DATABASE = frozenset({"migrations", "connections", "secrets", "clock", "queue", "sandbox"})
 
 
 def endpoint_keys_present() -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from suite import teamsettings
 from suite.models import Backend
+from suite.running import codehosts
 from suite.sandbox import box
 from suite.teamsettings import LOCAL
 
@@ -49,7 +50,7 @@ def every(team: str) -> list[Shown]:
 
 def trouble(kind: str) -> str:
     """Says why nothing can run there, "" where it can."""
-    return box.trouble() if kind in KINDS else f"This server does not know backends of the kind {kind[:40]}."
+    return codehosts.trouble() if kind in KINDS else f"This server does not know backends of the kind {kind[:40]}."
 
 
 def caps_of(name: str) -> dict[str, int]:

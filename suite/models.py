@@ -431,3 +431,22 @@ class SelfCheck(models.Model):
     alpha = models.FloatField()
     is_sound = models.BooleanField()
     created_at = models.DateTimeField(db_index=True)
+
+
+class CodeHost(models.Model):
+    """One process that runs code for hosts that cannot. Written by `manage.py scorers` while it lives; one that was not seen of late is gone."""
+
+    name = models.CharField(max_length=200, primary_key=True)
+    trouble = models.CharField(max_length=500, blank=True, help_text="Why it can run none after all; empty where it can.")
+    seen_at = models.DateTimeField(db_index=True)
+
+
+class DryRun(models.Model):
+    """A scorer to be tried on some rows by a code host, for a server without a sandbox of its own. Gone a while after it was answered."""
+
+    id = models.CharField(max_length=40, primary_key=True)  # dry_…
+    impl = models.ForeignKey(Impl, models.CASCADE, related_name="+")
+    rows = models.TextField(help_text="The rows as JSON in ASCII.")
+    answer = models.TextField(blank=True, help_text="What came of it, as JSON in ASCII; empty until then.")
+    worker = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(db_index=True)

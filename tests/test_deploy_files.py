@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,43 @@ def test_the_team_profile_adds_a_database_a_broker_and_a_proxy() -> None:
     # Whom the server believes is the address that the proxy really has.
     address = SERVICES["caddy"]["networks"]["inside"]["ipv4_address"]
     assert address in SERVICES["bench"]["environment"]["BENCH_TRUSTED_PROXIES"]
+
+
+def test_what_runs_code_is_a_service_of_its_own_and_the_server_stays_locked() -> None:
+    sandbox, bench = SERVICES["sandbox"], SERVICES["bench"]
+    assert (sandbox["profiles"], sandbox["command"], sandbox["image"]) == (["code"], ["scorers"], bench["image"])
+    for service in (sandbox, bench):
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+        assert "no-new-privileges:true" in service["security_opt"]
+        assert not [mount for mount in service["volumes"] if "docker.sock" in mount], "whoever has that socket is root on the host"
+        assert not service.get("privileged")
+    assert bench["security_opt"] == ["no-new-privileges:true"], "the server keeps Docker's own profiles"
+    assert not sandbox.get("ports")
+    assert sandbox["mem_limit"]
+    assert sandbox["pids_limit"]
+    # What both work with is the same: one data folder, one database, the same secrets.
+    shared = {"BENCHWARMERS_HOME", "BENCHWARMERS_SECRET_KEYS", "DATABASE_URL", "REDIS_URL"}
+    assert {name: sandbox["environment"][name] for name in shared} == {name: bench["environment"][name] for name in shared}
+    assert re.search(r"apt-get install .*bubblewrap", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
+
+
+def test_the_sandboxs_profile_allows_what_bubblewrap_needs_and_little_else() -> None:
+    (path,) = [option.removeprefix("seccomp=") for option in SERVICES["sandbox"]["security_opt"] if option.startswith("seccomp=")]
+    profile = json.loads((ROOT / path).read_text(encoding="utf-8"))
+    denied = {name for rule in profile["syscalls"] for name in rule["names"]}
+    assert {rule["action"] for rule in profile["syscalls"]} == {"SCMP_ACT_ERRNO"}
+    assert not denied & {"clone", "clone3", "unshare", "mount", "umount2", "pivot_root", "sethostname", "prctl", "seccomp", "prlimit64", "setns"}
+    assert denied >= {"bpf", "init_module", "finit_module", "kexec_load", "keyctl", "ptrace", "process_vm_readv", "io_uring_setup", "userfaultfd", "reboot"}
+
+
+def test_the_unit_for_scorers_may_make_sandboxes() -> None:
+    units = [(ROOT / "deploy" / name).read_text(encoding="utf-8") for name in ("benchwarmers.service", "benchwarmers-scorers.service")]
+    for unit in units:
+        assert "NoNewPrivileges=true" in unit
+        assert "BENCHWARMERS_HOME=/var/lib/benchwarmers" in unit
+    assert "manage.py scorers" in units[1]
+    # Each of these hides something without which the kernel lets nobody mount a /proc, or make a control group.
+    assert not re.search(r"^(?:ProtectKernelTunables|ProtectControlGroups|RestrictNamespaces|ProtectProc|PrivateDevices)=", units[1], re.M)
 
 
 def test_answers_under_way_have_their_time_when_it_is_stopped() -> None:

@@ -15,7 +15,7 @@ from suite.api.subsets import find_subset
 from suite.api.view import View
 from suite.authoring import rows as authored
 from suite.models import Impl, Row, Subset
-from suite.running import dryrun, needs
+from suite.running import codehosts, dryrun, needs
 from suite.running.lines import Item
 from suite.running.selection import choose_ids, rows_of
 
@@ -36,7 +36,7 @@ class DryRun(View):
         if not PLACES.acquire(blocking=False):
             raise Problem(429, "busy", "Other scorers are being tried just now. Ask again in a moment.", retry_after_s=3)
         try:
-            return Response(dryrun.tried(row, items))
+            return Response(codehosts.tried(row, items))
         finally:
             PLACES.release()
 

@@ -27,7 +27,7 @@ from access.ids import new_id
 from health import errands
 from panels.gateway import Gateway
 from suite.api.problems import Problem
-from suite.running import recording, subjects, summary
+from suite.running import codehosts, recording, subjects, summary
 from suite.running.holding import Plan, begin, claim, claimable, here, left_count, let_go, load, spent_by_model
 from suite.running.pace import Paces
 from suite.running.proxy import Proxy
@@ -41,7 +41,7 @@ SLICE_S = 50.0
 RUNS_AT_ONCE = 4
 # Whatever kills its process each time, without one new result, is not tried for ever.
 MOST_INTERRUPTIONS = 3
-LOCK = "suite.lock"
+LOCK, CODE_LOCK = "suite.lock", "suite-code.lock"
 # Whom a run is claimed for before anybody has a name: with the lock held, whoever of this folder had one is dead.
 NOBODY = "nobody"
 
@@ -54,22 +54,23 @@ def ring() -> None:
         log.info("The queue could not be rung at once (%s); it looks within a minute anyway.", type(error).__name__)
 
 
-def work(slice_s: float = SLICE_S) -> int:
-    """Works on runs for a while; gives how many ended. At most one call of this runs in a data folder."""
-    with (Path(settings.HOME) / LOCK).open("a+") as lock:
+def work(slice_s: float = SLICE_S, lane: str = "") -> int:
+    """Works on runs for a while; gives how many ended. At most one call of this runs in a data folder, and one besides that only runs code."""
+    lane = lane or codehosts.lane()
+    with (Path(settings.HOME) / (CODE_LOCK if lane == codehosts.CODE else LOCK)).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return 0
-        if not claimable(NOBODY).exists():
+        if not claimable(NOBODY, lane).exists():
             return 0
-        ended, broken = asyncio.run(worked(time.monotonic() + slice_s))
-    if not errands.closing.is_set() and claimable(NOBODY).exclude(pk__in=broken).exists():
+        ended, broken = asyncio.run(worked(time.monotonic() + slice_s, lane))
+    if lane != codehosts.CODE and not errands.closing.is_set() and claimable(NOBODY, lane).exclude(pk__in=broken).exists():
         ring()
     return ended
 
 
-async def worked(until: float) -> tuple[int, set[str]]:
+async def worked(until: float, lane: str) -> tuple[int, set[str]]:
     """Works on several runs at once until the time is over or nothing is left. Shape: how many ended, and those on which work broke off."""
     gateway = Gateway()
     await gateway.open()
@@ -77,7 +78,7 @@ async def worked(until: float) -> tuple[int, set[str]]:
     proxy = Proxy(gateway, Path(folder.name))
     await proxy.open()
     paces = Paces()
-    name = f"{here()}:{os.getpid()}:{new_id('eng')}"[:120]
+    name = f"{here(lane)}:{os.getpid()}:{new_id('eng')}"[:120]
     running: dict[asyncio.Task[bool], str] = {}
     broken: set[str] = set()  # left for the next slice, or this one would do nothing but break off again
     ended = 0
@@ -85,7 +86,9 @@ async def worked(until: float) -> tuple[int, set[str]]:
     try:
         while True:
             is_over = time.monotonic() >= until or errands.closing.is_set()
-            while not is_over and len(running) < RUNS_AT_ONCE and (run_id := await loop.run_in_executor(gateway.executor, claim, name, broken)) is not None:
+            while (
+                not is_over and len(running) < RUNS_AT_ONCE and (run_id := await loop.run_in_executor(gateway.executor, claim, name, broken, lane)) is not None
+            ):
                 running[asyncio.create_task(work_on(gateway, proxy, paces, run_id, name, until))] = run_id
             if not running:
                 break

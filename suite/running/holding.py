@@ -23,7 +23,7 @@ from suite import backends, teamsettings
 from suite.api.problems import Problem
 from suite.grading.contract import Options
 from suite.models import Event, Run, Sample
-from suite.running import launching, needs, recording, selection
+from suite.running import codehosts, launching, needs, recording, selection
 from suite.running.limits import Limits
 from suite.running.limits import read as read_limits
 from suite.running.needs import Needs
@@ -70,34 +70,38 @@ class Plan:
     warned: tuple[str, ...]
 
 
-def here() -> str:
-    """Names this data folder on this host: whoever holds its lock knows that every other of this name is dead."""
-    return f"{socket.gethostname()}:{hashlib.sha256(str(settings.HOME).encode()).hexdigest()[:8]}"
+def here(lane: str = codehosts.ALL) -> str:
+    """Names this data folder on this host: whoever holds its lock knows that every other of this name is dead. Whoever only runs code has a lock of its own."""
+    own = "-code" if lane == codehosts.CODE else ""
+    return f"{socket.gethostname()}:{hashlib.sha256(str(settings.HOME).encode()).hexdigest()[:8]}{own}"
 
 
-def claimable(name: str = "") -> Any:
+def claimable(name: str = "", lane: str = codehosts.ALL) -> Any:
     """Finds the runs that nobody holds: none ever did, the lease ran out, or its holder was of this data folder, whose lock its caller has now."""
     now = timezone.now()
     free = Q(leased_until=None) | Q(leased_until__lte=now)
     if name:
-        free |= Q(worker__startswith=f"{here()}:") & ~Q(worker=name)
-    return Run.objects.filter(free, status__in=[Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HALTING])
+        free |= Q(worker__startswith=f"{here(lane)}:") & ~Q(worker=name)
+    return Run.objects.filter(free, codehosts.of_lane(lane), status__in=[Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HALTING])
 
 
-def claim(name: str, besides: Collection[str] = ()) -> str | None:
+def claim(name: str, besides: Collection[str] = (), lane: str = codehosts.ALL) -> str | None:
     """Takes the next run that nobody holds. One whose worker died counts as interrupted; too often without a result, it fails.
 
     What a dead process had written is committed first, or its finished samples would be asked again. That is this folder's outboxes; where a process died that
     had another one, its own queue gets some time for it.
     """
     for run_id, status, interruptions, worker, until in (
-        claimable(name).exclude(pk__in=besides).order_by("priority", "created_at").values_list("id", "status", "interruptions", "worker", "leased_until")[:20]
+        claimable(name, lane)
+        .exclude(pk__in=besides)
+        .order_by("priority", "created_at")
+        .values_list("id", "status", "interruptions", "worker", "leased_until")[:20]
     ):
         now = timezone.now()
-        is_ours = worker.startswith(f"{here()}:")
+        is_ours = worker.startswith(f"{here(lane)}:")
         if worker and not is_ours and until is not None and now < until + timedelta(seconds=ELSEWHERE_S):
             continue
-        mine = claimable(name).filter(pk=run_id, status=status, interruptions=interruptions, worker=worker)
+        mine = claimable(name, lane).filter(pk=run_id, status=status, interruptions=interruptions, worker=worker)
         if not mine.update(worker=name, leased_until=now + timedelta(seconds=LEASE_S), interruptions=interruptions + bool(worker)):
             continue
         if worker:

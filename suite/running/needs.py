@@ -9,8 +9,7 @@ from panels.snapshot import Snapshot, load_snapshot
 from suite.api.problems import Problem, Unprocessable, Wrong
 from suite.grading import every
 from suite.models import Impl, Row
-from suite.running import judging
-from suite.sandbox import box
+from suite.running import codehosts, judging
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def check(impl: Impl, subset: str, version: int) -> None:
 
 def check_sandbox() -> None:
     """Looks whether code can be run. Errors: Unprocessable with what to do."""
-    if missing := box.trouble():
+    if missing := codehosts.trouble():
         raise Unprocessable(
             "sandbox_unavailable", f"Grading runs code, and there is no sandbox to run it in: {missing}", [Wrong("/impl", "sandbox_unavailable", missing)]
         )
