@@ -1,4 +1,4 @@
-"""The pages' one door: a call of `/bench/…` in this process, as the person who is signed in, with the same checks and the same shapes as over HTTP.
+"""The pages' one door: a call of `/bench/…` or `/v1/…` in this process, as the person who is signed in, with the same checks and the same shapes as over HTTP.
 
 Refused   what the API answered instead: status, code, detail, field
 """
@@ -7,15 +7,27 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from inspect import iscoroutinefunction
 from typing import Any
 from urllib.parse import urlencode
 
 import orjson
+from asgiref.sync import async_to_sync
 from django.http import HttpRequest, QueryDict
 from django.urls import resolve
 
 # The outer request has been through Django's own check of the token, and its headers name no key that the inner one may use.
-NOT_TAKEN_ALONG = ("HTTP_AUTHORIZATION", "HTTP_X_API_KEY", "HTTP_X_GOOG_API_KEY", "HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_CONTENT_ENCODING")
+NOT_TAKEN_ALONG = (
+    "HTTP_ACCEPT",
+    "HTTP_IDEMPOTENCY_KEY",
+    "HTTP_IF_MATCH",
+    "HTTP_AUTHORIZATION",
+    "HTTP_X_API_KEY",
+    "HTTP_X_GOOG_API_KEY",
+    "HTTP_IF_NONE_MATCH",
+    "HTTP_IF_MODIFIED_SINCE",
+    "HTTP_CONTENT_ENCODING",
+)
 
 
 class Refused(Exception):
@@ -26,18 +38,33 @@ class Refused(Exception):
         self.status, self.code, self.detail, self.field, self.body = status, code, detail, field, body
 
 
-def call(request: HttpRequest, method: str, path: str, body: Any = None, **query: Any) -> Any:
-    """Calls one path of the API and gives what it answered.
+def call(request: HttpRequest, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, **query: Any) -> Any:
+    """Calls one path of the API and gives what it answered: JSON as values, anything else as text.
 
-    Shape: `path` as people read it, names not encoded: `/bench/models/meta/llama:free`. In `query`, None and "" are left out.
+    Shape: `path` as people read it, names not encoded: `/bench/models/meta/llama:free`. A body of bytes goes as it is. In `query`, None and "" are left out.
     Errors: Refused.
     """
+    inner = inward(request, method, path, body, headers or {}, query)
+    view = resolve(path)
+    answer = async_to_sync(view.func)(inner, *view.args, **view.kwargs) if iscoroutinefunction(view.func) else view.func(inner, *view.args, **view.kwargs)
+    said = answer.data if hasattr(answer, "data") else answer.content.decode("utf-8", "replace")
+    if answer.status_code >= 400:
+        problem = said if isinstance(said, Mapping) else {}
+        raise Refused(answer.status_code, problem.get("code", "error"), problem.get("detail", "The server refused this."), problem.get("field", ""), said)
+    return said
+
+
+def inward(request: HttpRequest, method: str, path: str, body: Any, headers: Mapping[str, str], query: Mapping[str, Any]) -> HttpRequest:
+    """Makes the request that the API gets to see."""
     asked = urlencode({name: value for name, value in query.items() if value not in (None, "")}, doseq=True)
     inner = HttpRequest()
     inner.method, inner.path, inner.path_info = method, path, path
     inner.META = {name: value for name, value in request.META.items() if name not in NOT_TAKEN_ALONG}
-    sent = b"" if body is None else orjson.dumps(body)
+    sent = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
     inner.META |= {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": asked, "CONTENT_TYPE": "application/json", "CONTENT_LENGTH": str(len(sent))}
+    for name, value in headers.items():
+        variable = name.upper().replace("-", "_")
+        inner.META[variable if variable == "CONTENT_TYPE" else f"HTTP_{variable}"] = value
     inner.GET = QueryDict(asked)
     inner.COOKIES = request.COOKIES
     inner.user = request.user
@@ -46,13 +73,7 @@ def call(request: HttpRequest, method: str, path: str, body: Any = None, **query
     inner._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
     inner._stream = io.BytesIO(sent)
     inner._read_started = False  # type: ignore[attr-defined]
-    view = resolve(path)
-    answer = view.func(inner, *view.args, **view.kwargs)
-    said = getattr(answer, "data", None)
-    if answer.status_code >= 400:
-        problem = said if isinstance(said, Mapping) else {}
-        raise Refused(answer.status_code, problem.get("code", "error"), problem.get("detail", "The server refused this."), problem.get("field", ""), said)
-    return said
+    return inner
 
 
 def read(request: HttpRequest, path: str, **query: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -32,7 +32,7 @@ class Entry:
     group: str = ""
 
 
-MENU = (
+MENU = [
     Entry("Ask", "message-square-text", "pages:ask", "ask"),
     Entry("Pending verdicts", "gavel", "pages:pending", "judge"),
     Entry("Panels", "history", "pages:panels", "read"),
@@ -45,7 +45,13 @@ MENU = (
     Entry("Connect", "plug", "pages:connect", "read", "Server"),
     Entry("Keys", "key-round", "pages:keys", "read"),
     Entry("Settings", "settings", "pages:settings", "read"),
-)
+]
+
+
+def add_to_menu(before: str, entries: Sequence[Entry]) -> None:
+    """Puts another room's entries before those of a group; a room says so once, when it starts."""
+    place = next(number for number, entry in enumerate(MENU) if entry.group == before)
+    MENU[place:place] = entries
 
 
 def scopes_of(request: HttpRequest) -> frozenset[str]:
@@ -54,16 +60,17 @@ def scopes_of(request: HttpRequest) -> frozenset[str]:
 
 
 def menu(request: HttpRequest, scopes: frozenset[str]) -> list[dict[str, Any]]:
-    here = request.path_info
-    found = []
-    for entry in MENU:
-        if entry.scope in scopes:
-            address = reverse(entry.page)
-            bare = address.removeprefix(settings.FORCE_SCRIPT_NAME or "")
-            found.append(
-                {"title": entry.title, "icon": entry.icon, "group": entry.group, "address": address, "is_here": here == bare or here.startswith(f"{bare}/")}
-            )
-    return found
+    """Gives the entries that a caller may open. The one whose address is the longest beginning of this page's is where we are."""
+    here, prefix = request.path_info, settings.FORCE_SCRIPT_NAME or ""
+    found = [{"title": e.title, "icon": e.icon, "group": e.group, "address": reverse(e.page)} for e in MENU if e.scope in scopes]
+    above = [bare for entry in found if here == (bare := entry["address"].removeprefix(prefix)) or here.startswith(f"{bare}/")]
+    nearest = prefix + max(above, key=len) if above else None
+    return [{**entry, "is_here": entry["address"] == nearest} for entry in found]
+
+
+def allowed(scopes: Iterable[str]) -> dict[str, bool]:
+    """What templates ask as `may.…`: `runs:write` is `may.runs_write` there."""
+    return {scope.replace(":", "_"): True for scope in scopes}
 
 
 def framed(request: HttpRequest, template: str, context: dict[str, Any] | None = None, status: int = 200) -> HttpResponse:
@@ -71,7 +78,7 @@ def framed(request: HttpRequest, template: str, context: dict[str, Any] | None =
     scopes = scopes_of(request)
     around = {
         "menu": menu(request, scopes),
-        "may": {scope: True for scope in scopes},
+        "may": allowed(scopes),
         "is_part": request.headers.get("HX-Request") == "true",
         "version": settings.VERSION,
     }
@@ -80,7 +87,7 @@ def framed(request: HttpRequest, template: str, context: dict[str, Any] | None =
 
 def page(scope: str, *methods: str) -> Callable[[View], View]:
     """Makes a view a page: for people who are signed in and have a scope, by GET and the methods named; what the API refuses becomes a page that says so."""
-    allowed = ("GET", "HEAD", *methods)
+    taken = ("GET", "HEAD", *methods)
 
     def around(view: View) -> View:
         @wraps(view)
@@ -90,8 +97,8 @@ def page(scope: str, *methods: str) -> Callable[[View], View]:
                     # A part of a page cannot sign in: the whole page goes.
                     return HttpResponse(status=401, headers={"HX-Refresh": "true"})
                 return redirect_to_login(request.get_full_path(), reverse("admin:login"))
-            if request.method not in allowed:
-                return HttpResponse(status=405, headers={"Allow": ", ".join(allowed)})
+            if request.method not in taken:
+                return HttpResponse(status=405, headers={"Allow": ", ".join(taken)})
             if scope not in scopes_of(request):
                 return refusal(
                     request,
@@ -107,7 +114,19 @@ def page(scope: str, *methods: str) -> Callable[[View], View]:
     return around
 
 
-VERBS = {"read": "read", "ask": "ask", "judge": "judge", "operate": "operate the bench", "admin": "administer"}
+VERBS = {
+    "read": "read",
+    "ask": "ask",
+    "judge": "judge",
+    "operate": "operate the bench",
+    "admin": "administer",
+    "runs:read": "read runs",
+    "runs:write": "launch runs",
+    "registry:read": "read benchmarks",
+    "registry:publish": "make benchmarks",
+    "billing:read": "see budgets",
+    "billing:write": "change budgets",
+}
 
 
 def refusal(request: HttpRequest, refused: Refused) -> HttpResponse:
