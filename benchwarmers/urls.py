@@ -18,5 +18,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("bench/", include("panels.urls")),
     path("v1/", include("suite.urls")),
     path("app/", include("panels.pages.urls")),
+    path("registry", RedirectView.as_view(pattern_name="pages:registry")),
+    path("registry/<str:benchmark>", RedirectView.as_view(pattern_name="pages:benchmark")),
+    path("registry/<str:benchmark>/<str:slug>", RedirectView.as_view(pattern_name="pages:subset")),
     path("", RedirectView.as_view(pattern_name="pages:home"), name="root"),
 ]

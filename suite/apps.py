@@ -10,6 +10,7 @@ class SuiteConfig(AppConfig):
         from health import jobs, ledger, onboarding_stages
         from health import scheduled as schedule
         from panels import records
+        from panels.pages.frame import Entry, add_to_menu
         from suite.billing import accounts, controls
         from suite.models import Answer, Event, Run, Sample
         from suite.registry import scores, selfchecking
@@ -27,3 +28,12 @@ class SuiteConfig(AppConfig):
         records.register_scores(scores.of)
         schedule.fill_suite(passes.scheduled, passes.is_set_up)
         onboarding_stages.fill_suite(passes.onboarded)
+        add_to_menu(
+            before="Spend",
+            entries=[
+                Entry("Overview", "sparkles", "pages:suite", "runs:read", "Suite"),
+                Entry("Runs", "play", "pages:runs", "runs:read"),
+                Entry("Benchmarks", "star", "pages:registry", "registry:read"),
+                Entry("Budget", "wallet", "pages:money", "billing:read"),
+            ],
+        )

@@ -17,6 +17,7 @@ from suite.api import (
     gating,
     impls,
     openapi,
+    previews,
     registry,
     runs,
     settings,
@@ -45,6 +46,7 @@ register_converter(Plain, "plain")
 
 urlpatterns: list[URLPattern] = [
     path("runs", runs.Runs.as_view()),
+    path("runs:preview", previews.Preview.as_view()),
     path("runs/<plain:run>", runs.OneRun.as_view()),
     path("runs/<plain:run>/halt", runs.Halt.as_view()),
     path("runs/<plain:run>/publish", runs.Publish.as_view()),

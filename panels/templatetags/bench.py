@@ -19,9 +19,27 @@ register = template.Library()
 NOTHING = "–"
 TONES = {
     "good": {"ok", "active", "complete", "done", "answered", "passed", "useful", "enabled", "on", "connected", "finished"},
-    "warn": {"resting", "degraded", "partial", "truncated", "rate_limited", "no_credit", "late", "waiting", "queued", "cancelled", "skipped", "suspected"},
+    "warn": {
+        "resting",
+        "degraded",
+        "partial",
+        "truncated",
+        "rate_limited",
+        "no_credit",
+        "late",
+        "waiting",
+        "queued",
+        "cancelled",
+        "skipped",
+        "suspected",
+        "halted",
+        "unparsed",
+        "limit",
+        "judge_failed",
+        "infrastructure",
+    },
     "bad": {"failed", "error", "timeout", "refused", "lost", "retired", "revoked", "expired", "useless"},
-    "busy": {"running", "streaming", "working"},
+    "busy": {"running", "streaming", "working", "halting"},
 }
 
 

@@ -29,6 +29,7 @@ SHARED = {"visibility": one_of("private", "team", "public")}
 PATHS: dict[tuple[str, str], Told] = {
     ("runs", "get"): Told("list_runs", RUNS, query={"sort": one_of("created_at", "-created_at", "started_at", "-started_at"), "expand": STR}),
     ("runs", "post"): Told("launch_run", RUN, ref("Launch"), 201),
+    ("runs:preview", "post"): Told("preview_launch", OBJECT, ref("Launch")),
     ("runs/{run}", "get"): Told(
         "get_run", {"anyOf": [RUN, ref("Tombstone"), OBJECT]}, query={"wait": {"type": "number", "maximum": 60}, "expand": STR, "fields": STR}
     ),

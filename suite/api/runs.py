@@ -72,6 +72,15 @@ def shown(run: Run, expand: tuple[str, ...] = ()) -> dict[str, Any]:
     return shapes.run(run, more)
 
 
+def launch_of(view: View) -> dict[str, Any]:
+    """Reads the body of a launch. Errors: Unprocessable naming each field that is none."""
+    body = view.body(None)
+    if unknown := [name for name in body if name not in launching.FIELDS and name != "agent"]:
+        wrongs = [Wrong(f"/{name}", "unknown_field", "There is no such field.") for name in unknown]
+        raise Unprocessable("unknown_field", f"A launch has {', '.join(launching.FIELDS)}.", wrongs)
+    return body
+
+
 class Runs(View):
     scopes = {"GET": ("runs:read",), "POST": ("runs:write",)}
     filters = (
@@ -95,10 +104,7 @@ class Runs(View):
     @idempotent
     def post(self, request: Request) -> Response:
         """Launches a run: a pinned benchmark, or the replay of a run."""
-        body = self.body(None)
-        if unknown := [name for name in body if name not in launching.FIELDS and name != "agent"]:
-            wrongs = [Wrong(f"/{name}", "unknown_field", "There is no such field.") for name in unknown]
-            raise Unprocessable("unknown_field", f"A launch has {', '.join(launching.FIELDS)}.", wrongs)
+        body = launch_of(self)
         run = launching.launch(self.caller, body)
         engine.ring()
         response = Response(shown(run), status=201)

@@ -38,6 +38,10 @@ async def events(request: HttpRequest, run: str) -> HttpResponseBase:
     return response
 
 
+# What the pages' door calls: a page is drawn from what there is by now.
+events.whole = Events.as_view()  # type: ignore[attr-defined]
+
+
 def admitted(request: HttpRequest, run: str) -> tuple[str, int] | HttpResponseBase:
     """Lets in who may read the run, by the same steps as its pages. Shape: the run and the number after which to begin, or the refusal."""
     view = Events()

@@ -16,13 +16,16 @@ from tests.browser import DESK, MARKS, PHONE, Watched, axe
 
 ROLES = ("viewer", "judge", "operator", "admin")
 LINKS = re.compile(r"""<(?:a|button|form)\b[^>]*?\s(?:href|formaction|action|hx-get)="([^"]+)""")
-LOOK_ALIKE = re.compile(r"\d+|pan_\w+|call_\w+|onb_\w+")
+LOOK_ALIKE = re.compile(r"(?:pan|call|onb|run|tsk|bm|sub|imp|swp)_\w+|\d+")
 NOT_PAGES = ("/logout", "/signin/", "/static/", "/admin/", "/bench/")
 MOST, OF_A_KIND = 220, 2
 
 
-def pages_of(client: Client, start: str = "/app/") -> Iterator[tuple[str, str]]:
-    """Walks all links of the pages, two of each kind that differ by numbers, ids or queries alone. Gives each address with where it was found."""
+def pages_of(client: Client, start: str = "/app/", within: str = "/") -> Iterator[tuple[str, str]]:
+    """Walks all links of the pages, two of each kind that differ by numbers, ids or queries alone. Gives each address with where it was found.
+
+    `within` is a pattern: addresses that do not begin so are left alone.
+    """
     waiting, seen, kinds = [(start, "")], {start}, dict[str, int]()
     while waiting and len(seen) < MOST:
         path, found_on = waiting.pop(0)
@@ -35,6 +38,8 @@ def pages_of(client: Client, start: str = "/app/") -> Iterator[tuple[str, str]]:
             address = urlsplit(urljoin(f"http://testserver{here}", unescape(link)))
             target = address.path + (f"?{address.query}" if address.query else "")
             kind = LOOK_ALIKE.sub("#", re.sub(r"^(/app/(?:models|collections|panels)/).*", r"\1*", address.path)) + re.sub(r"=[^&]*", "", address.query)
+            if not re.match(within, address.path):
+                continue
             if address.netloc != "testserver" or address.path.startswith(NOT_PAGES) or any(part in address.path for part in NOT_PAGES) or target in seen:
                 continue
             if kinds.get(kind, 0) < OF_A_KIND:
@@ -79,14 +84,14 @@ def test_nobody_sees_a_page_without_signing_in():
 # ------------------------------------------------------------------ in a real browser
 
 
-def browsed(role: str) -> list[str]:
+def browsed(role: str, *where: str) -> list[str]:
     """What the browser looks at: of each kind of page one, as the Django client finds them."""
     from access.models import User
 
     client = Client()
     client.force_login(User.objects.get(username=role), backend="access.backends.RoleBackend")
     found = dict[str, str]()
-    for path, _ in pages_of(client):
+    for path, _ in pages_of(client, *where):
         answer = client.get(path)
         if answer.status_code == 200 and "html" in answer.headers.get("Content-Type", ""):
             names = ",".join(sorted(re.findall(r"([\w.]+)=", urlsplit(path).query)))

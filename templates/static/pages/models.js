@@ -1,13 +1,16 @@
-// The list of models: choosing several, and saying how many a filter leaves.
+// Lists: choosing several rows, and saying how many a filter leaves. A form's data-choose names its boxes, data-idle says what stands there while none is ticked.
 
 import { say } from "./app.js";
 
+const boxesOf = (form) => [...form.querySelectorAll(`input[name=${form.dataset.choose || "models"}]:not(:disabled)`)];
+
 function count(form) {
-  const boxes = [...form.querySelectorAll("input[name=models]")];
+  const boxes = boxesOf(form);
   const chosen = boxes.filter((box) => box.checked).length;
   const most = Number(form.dataset.most);
   const label = form.querySelector("[data-chosen-count]");
-  label.textContent = chosen ? `${chosen} chosen` : "Tick models to act on several at once.";
+  if (!label) return;
+  label.textContent = chosen ? `${chosen} chosen` : form.dataset.idle ?? "Tick models to act on several at once.";
   for (const button of form.querySelectorAll("[data-needs]")) {
     const needs = Number(button.dataset.needs);
     button.disabled = chosen < needs || (needs === 2 && chosen > most);
@@ -20,14 +23,13 @@ function count(form) {
 }
 
 function ready() {
-  const form = document.querySelector("[data-choose]");
-  if (form) count(form);
+  for (const form of document.querySelectorAll("[data-choose]")) count(form);
 }
 
 document.addEventListener("change", (event) => {
   const form = event.target.closest("[data-choose]");
   if (!form) return;
-  if (event.target.matches("[data-choose-all]")) for (const box of form.querySelectorAll("input[name=models]")) box.checked = event.target.checked;
+  if (event.target.matches("[data-choose-all]")) for (const box of boxesOf(form)) box.checked = event.target.checked;
   count(form);
 });
 

@@ -1,0 +1,445 @@
+"""The suite's pages: what each shows, what each role may do there, and that what models and people wrote stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from suite.models import Benchmark, Impl, Run, Subset, Task
+from tests.admin import seed
+from tests.pages import suites, test_quotas
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def filled():
+    seed.bench(3)
+    return suites.fill()
+
+
+def told(html):
+    return unescape(test_quotas.told(html))
+
+
+def page(client, name, *args, query="", status=200):
+    answer = client.get(reverse(f"pages:{name}", args=args) + query)
+    assert answer.status_code == status, told(answer.content.decode())[:400]
+    return answer.content.decode()
+
+
+# ------------------------------------------------------------------ reading
+
+
+def test_the_overview_shows_runs_benchmarks_and_what_runs_by_itself(as_role, filled):
+    words = told(page(as_role("viewer"), "suite"))
+    assert "mercury" in words
+    assert "95% 76–99%" in words or "100% 83–100%" in words
+    assert "Sums / small" in words
+    assert "Launch a run" not in words
+    assert "Launch a run" in told(page(as_role("judge"), "suite"))
+
+
+def test_an_empty_suite_leads_to_the_first_benchmark(as_role):
+    seed.people()
+    assert "Make a benchmark" in told(page(as_role("operator"), "suite"))
+    assert "Make a benchmark" not in told(page(as_role("judge"), "suite"))
+
+
+def test_a_run_says_how_sure_its_score_is_and_what_was_not_scored(as_role, filled):
+    words = told(page(as_role("viewer"), "run", filled.good.pk))
+    assert "19 of 19 scored" in words
+    assert "100% 83–100%" in words
+    assert "1 truncated without a score" in words
+    assert "19 passed 1 cut off" in words
+    assert "run cost 5.0" in words
+
+
+def test_a_halted_run_says_why_and_offers_to_ask_what_is_missing(as_role, filled):
+    assert "limit_exceeded:run.cost. It costs too much." in told(page(as_role("viewer"), "run", filled.halted.pk))
+    assert "Ask again what is missing" in told(page(as_role("operator"), "run", filled.halted.pk))
+    assert "Ask again what is missing" not in told(page(as_role("judge"), "run", filled.halted.pk)), "the run is somebody else's"
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [("", 20), ("passed=false", 14), ("passed=true", 6), ("outcome=refused", 1), ("task_id=sum-00", 1), ("outcome=limit", 0), ("sort=score", 20)],
+)
+def test_tasks_are_filtered(as_role, filled, query, count):
+    answer = as_role("viewer").get(reverse("pages:run_tasks", args=[filled.bad.pk]) + f"?{query}", headers={"HX-Request": "true"})
+    assert answer.content.decode().count('<th scope="row">') == count
+
+
+def test_a_task_shows_what_was_asked_what_was_expected_and_what_came(as_role, filled):
+    task = Task.objects.filter(run=filled.bad, outcome="refused").get()
+    words = told(page(as_role("viewer"), "task", filled.bad.pk, task.pk))
+    assert "What is 18 + 18?" in words
+    assert '"value": 36' in words
+    assert "I add both." in words
+    assert "after 1 attempt" in words
+
+
+def test_what_is_private_is_not_there_for_others(as_role, filled):
+    hidden = suites.run(filled.small, "mercury", ["passed"], visibility="private", owner="somebody")
+    page(as_role("judge"), "run", hidden.pk, status=404)
+    page(as_role("admin"), "run", hidden.pk)
+    mine = suites.subset(suites.benchmark("Mine", owner="somebody"), suites.task_rows(1))
+    page(as_role("operator"), "benchmark", mine.benchmark_id, status=404)
+    page(as_role("operator"), "subset", mine.benchmark_id, mine.slug, status=404)
+
+
+def test_a_board_never_mixes_what_was_measured_differently(as_role, filled):
+    other = Impl.objects.create(
+        id="imp_OTHER", digest="o" * 64, language="builtin", grader={"kind": "math"}, owner="operator", created_at=suites.NOW, updated_at=suites.NOW
+    )
+    elsewhere = suites.run(filled.small, "venus", ["passed"] * 20)
+    Run.objects.filter(pk=elsewhere.pk).update(impl=other)
+    html = page(as_role("viewer"), "subset", filled.benchmark.pk, "small")
+    boards = [told(board) for board in html.split('class="cards suite board"')[1:]]
+    assert len(boards) == 2
+    assert sum("venus" in board.split("Newest runs")[0] for board in boards) == 1
+    both = next(board for board in boards if "slow-but-sure" in board.split("Newest runs")[0])
+    assert "venus" not in both.split("Newest runs")[0]
+
+
+def test_kinds_stand_apart_on_a_board_and_a_benchmark_says_what_is_covered(as_role, filled):
+    words = told(page(as_role("viewer"), "subset", filled.benchmark.pk, "mixed"))
+    assert "exact math Coverage" in words
+    words = told(page(as_role("viewer"), "benchmark", filled.benchmark.pk, query="?range=0-30"))
+    assert "Every task there is in 0 to 30 was asked by a run." in words
+    assert "range reads like 0-5" in told(page(as_role("viewer"), "benchmark", filled.benchmark.pk, query="?range=five"))
+
+
+def test_the_contracts_own_addresses_lead_to_the_pages(as_role, filled):
+    client = as_role("viewer")
+    assert client.get(f"/registry/{filled.benchmark.pk}").url == reverse("pages:benchmark", args=[filled.benchmark.pk])
+    assert client.get(f"/registry/{filled.benchmark.pk}/small").url == reverse("pages:subset", args=[filled.benchmark.pk, "small"])
+    assert client.get(f"/v1/runs/{filled.good.pk}").json()["links"]["dashboard"] == reverse("pages:run", args=[filled.good.pk])
+
+
+def test_a_comparison_says_who_is_better_by_how_much_and_on_which_tasks(as_role, filled):
+    client = as_role("viewer")
+    words = told(page(client, "compare_runs", query=f"?runs={filled.good.pk}&runs={filled.bad.pk}"))
+    assert "mercury is better than slow-but-sure" in words
+    assert "exact McNemar" in words
+    assert "13" in words.split("mercury did better")[1][:4]
+    assert "p < 0.001" in words
+    assert "a difference of" in words
+    assert "sum-06 only mercury" in words
+    side = told(page(client, "compare_task", query=f"?runs={filled.good.pk}&runs={filled.bad.pk}&task_id=sum-06"))
+    assert "mercury passed" in side
+    assert "slow-but-sure failed" in side
+
+
+def test_many_runs_are_compared_with_the_first_and_told_to_be_many(as_role, filled):
+    replay = Run.objects.get(mode="replay")
+    words = told(page(as_role("viewer"), "compare_runs", query=f"?runs={filled.good.pk}&runs={filled.bad.pk}&runs={replay.pk}"))
+    assert "after Holm, since 2 are compared" in words
+    assert "mercury cannot be told from mercury" in words
+
+
+def test_comparing_begins_with_a_choice(as_role, filled):
+    words = told(page(as_role("viewer"), "compare_runs", query=f"?runs={filled.good.pk}"))
+    assert "Compare with another" in words
+    assert "scout" in words
+    assert "There is no run run_nope" in told(page(as_role("viewer"), "compare_runs", query=f"?runs={filled.good.pk}&runs=run_nope"))
+
+
+def test_the_self_check_tells_its_rate_of_false_alarms(as_role, filled):
+    words = told(page(as_role("viewer"), "self_checks"))
+    assert "False alarms 4%" in words
+    assert "sound" in words
+
+
+# ------------------------------------------------------------------ launching
+
+
+def look(client, **said):
+    return client.get(reverse("pages:launch"), {"look": "1", **said})
+
+
+def test_a_launch_is_looked_at_first_and_made_once(as_role, filled):
+    client, before = as_role("judge"), Run.objects.count()
+    said = {"benchmark": filled.benchmark.pk, "subset": filled.small.pk, "sut": "mercury", "tasks": "5", "cost": "2.5", "tags": "a, b", "trials": "2"}
+    html = look(client, **said).content.decode()
+    words = told(html)
+    assert "mercury 5 tasks, 2 times each: 10 calls" in words
+    assert "about $0.00" in words
+    assert "at most $" in words
+    assert "groq-eu" in words or "local" in words
+    assert "What is 0 + 0?" in words
+    assert Run.objects.count() == before, "looking makes nothing"
+    once = re.search(r'name="once" value="(\w+)"', html)[1]
+    first, second = (client.post(reverse("pages:launch"), {**said, "once": once}) for _ in range(2))
+    assert first.url == second.url
+    made = Run.objects.exclude(pk__in=[]).latest("created_at")
+    assert Run.objects.count() == before + 1
+    assert (made.owner, made.total, made.trials, made.tags, made.limits["run"]["cost"], made.scope) == ("judge", 5, 2, ["a", "b"], 2.5, "limited")
+    assert first.url == reverse("pages:run", args=[made.pk])
+
+
+def test_a_collection_is_reckoned_with_all_its_seats(as_role, filled):
+    words = told(look(as_role("judge"), benchmark=filled.benchmark.pk, subset=filled.small.pk, sut="bench/core:merged").content.decode())
+    assert "bench/core:merged 20 tasks" in words
+    assert words.count(" at groq-eu") + words.count(" at local") >= 2
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"sut": "mercuri"}, "There is no model mercuri"),
+        ({"sut": ""}, "sut says whom the run tests"),
+        ({"sut": "mercury", "trials": "0"}, "must be a whole number from 1 to 100"),
+        ({"sut": "mercury", "cost": "-1"}, "must be a number above 0"),
+        ({"sut": "mercury", "minutes": "soon"}, "must be a number above 0"),
+        ({"sut": "mercury", "impl": "imp_nope"}, "There is no impl"),
+    ],
+)
+def test_what_a_launch_cannot_be_is_said_at_its_field(as_role, filled, said, expected):
+    answer = look(as_role("judge"), benchmark=filled.benchmark.pk, subset=filled.small.pk, **said)
+    assert answer.status_code in (404, 422)
+    assert expected in told(answer.content.decode())
+    assert 'value="mercur' in answer.content.decode() or not said.get("sut"), "what was typed stays"
+
+
+def test_a_replay_may_take_only_what_failed(as_role, filled):
+    client = as_role("operator")
+    words = told(look(client, from_run=filled.bad.pk, only="failed").content.decode())
+    assert "slow-but-sure 14 tasks: 14 calls" in words
+    answer = client.post(reverse("pages:launch"), {"from_run": filled.bad.pk, "only": "ids", "task_ids": "sum-07\nsum-08"})
+    made = Run.objects.latest("created_at")
+    assert answer.url == reverse("pages:run", args=[made.pk])
+    assert (made.mode, made.total, made.scope, made.parent_id) == ("replay", 2, "ids", filled.bad.pk)
+
+
+def test_who_only_reads_launches_nothing(as_role, filled):
+    assert as_role("viewer").get(reverse("pages:launch")).status_code == 403
+    assert as_role("viewer").post(reverse("pages:run", args=[filled.going.pk]), {"do": "halt"}).status_code == 403
+    assert as_role("judge").get(reverse("pages:benchmark_new")).status_code == 403
+
+
+def test_a_sweep_launches_one_run_for_each(as_role, filled):
+    client = as_role("judge")
+    said = {"benchmark": filled.benchmark.pk, "subset": filled.small.pk, "models": ["mercury", "slow-but-sure"], "name": "Two of them", "once": "k1"}
+    answer = client.post(reverse("pages:sweep_new"), said)
+    assert answer.status_code == 302
+    words = told(client.get(answer.url).content.decode())
+    assert "Two of them" in words
+    assert "0 of 2 have ended" in words
+    assert client.post(reverse("pages:sweep_new"), said).url == answer.url
+    assert "Two of them" in told(page(client, "sweeps"))
+    refused = client.post(reverse("pages:sweep_new"), {"benchmark": filled.benchmark.pk, "subset": filled.small.pk})
+    assert refused.status_code == 422
+    assert "1 to 50 subjects" in told(refused.content.decode())
+
+
+# ------------------------------------------------------------------ what is done with a run
+
+
+def test_a_run_is_halted_shared_reviewed_asked_again_and_deleted(as_role, filled):
+    client = as_role("operator")
+
+    def do(run, **said):
+        answer = client.post(reverse("pages:run", args=[run.pk]), said, follow=True)
+        assert answer.status_code == 200
+        run.refresh_from_db()
+        return told(answer.content.decode())
+
+    assert "It is halting." in do(filled.going, do="halt")
+    assert filled.going.status == "halted"
+    assert "halted already" in do(filled.going, do="halt")
+    assert "It is shared" in do(filled.good, do="share", visibility="team")
+    assert filled.good.visibility == "team"
+    do(filled.good, do="review", resolution="accepted")
+    assert filled.good.review_resolution == "accepted"
+    assert "17 tasks are asked again" in do(filled.halted, do="requeue")
+    assert filled.halted.status == "queued"
+    assert "The run's data is gone." in do(filled.bad, do="delete")
+    assert filled.bad.status == "deleted"
+    assert "This run was deleted" in told(page(client, "run", filled.bad.pk))
+
+
+def test_stored_answers_are_graded_again_and_the_old_scoring_stays(as_role, filled):
+    client = as_role("operator")
+    answer = client.post(reverse("pages:run_again", args=[filled.good.pk]), {"do": "rescore", "by": "grader", "grader": '{"kind": "math"}'}, follow=True)
+    words = told(answer.content.decode())
+    assert "Scoring 2: of 20 tasks 0 pass now that did not, 18 no longer do." in words
+    assert "Scoring" in words
+    assert "19 of 19 scored" not in words
+    wrong = client.post(reverse("pages:run_again", args=[filled.good.pk]), {"do": "rescore", "by": "grader", "grader": "{kind"})
+    assert wrong.status_code == 422
+    assert "This is no JSON" in told(wrong.content.decode())
+
+
+def test_a_fork_asks_the_same_model_with_another_scorer(as_role, filled):
+    client = as_role("judge")
+    answer = client.post(reverse("pages:run_again", args=[filled.good.pk]), {"do": "fork", "by": "grader", "grader": '{"kind": "math", "tolerance": 0.5}'})
+    made = Run.objects.get(mode="fork")
+    assert answer.url == reverse("pages:run", args=[made.pk])
+    assert (made.parent_id, made.subject, made.impl.grader["tolerance"]) == (filled.good.pk, "mercury", 0.5)
+    assert "Fork" in told(page(client, "run", filled.good.pk))
+
+
+# ------------------------------------------------------------------ authoring
+
+
+def test_a_benchmark_is_made_with_a_subset_of_pasted_rows(as_role):
+    client = as_role("operator")
+    made = client.post(reverse("pages:benchmark_new"), {"name": "New one", "tags": "a, b", "category": "math"})
+    row = Benchmark.objects.get(name="New one")
+    assert made.url == reverse("pages:subset_new", args=[row.pk])
+    assert row.tags == ["a", "b"]
+    text = "\n".join(json.dumps(one) for one in suites.task_rows(3))
+    answer = client.post(made.url, {"slug": "first", "by": "kind", "kind": "math", "rows": text, "options": '{"tolerance": 0.1}', "passes": "1"})
+    assert answer.url == reverse("pages:subset", args=[row.pk, "first"])
+    subset = Subset.objects.get(benchmark=row)
+    assert (subset.grader, subset.recipe, subset.rolling, subset.version) == ({"kind": "math", "tolerance": 0.1}, {"passes": True}, False, 1)
+    assert "No whole run yet" in told(client.get(answer.url).content.decode())
+
+
+def test_more_rows_than_one_request_takes_come_from_a_file_and_are_one_version(as_role):
+    client, of = as_role("operator"), suites.benchmark()
+    file = SimpleUploadedFile("rows.jsonl", "\n".join(json.dumps(one) for one in suites.task_rows(1200)).encode())
+    client.post(reverse("pages:subset_new", args=[of.pk]), {"slug": "long", "by": "kind", "kind": "math", "file": file})
+    subset = Subset.objects.get(benchmark=of)
+    assert (subset.version, subset.rows.count(), subset.rolling) == (1, 1200, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"task_id": "a"\n', "line 1"),
+        ('{"task_id": "a", "input": {"question": "1?"}, "expected": {"value": NaN}}', "NaN is no JSON."),
+        ('{"task_id": "a", "input": {"question": "1?"}, "expected": {"value": 1}}\n' * 2, "stands at 0 too"),
+        ('{"task_id": "a", "input": {}, "expected": {"value": 1}}', "must be a text that is not empty"),
+        ('[{"task_id": "a", "input": {"question": "1?"}, "expected": {"value": 1}, "extra": 1}]', "is no field of a row"),
+    ],
+)
+def test_rows_that_cannot_be_used_are_named_and_none_is_taken(as_role, text, expected):
+    client, of = as_role("operator"), suites.benchmark()
+    answer = client.post(reverse("pages:subset_new", args=[of.pk]), {"slug": "bad", "by": "kind", "kind": "math", "rows": text})
+    assert answer.status_code == 422
+    assert expected in told(answer.content.decode())
+    assert text.strip() in unescape(answer.content.decode()), "what was typed stays"
+    assert not Subset.objects.filter(benchmark=of).exists()
+
+
+def test_a_subset_grows_is_mended_with_a_note_and_frozen(as_role, filled):
+    client, here = as_role("operator"), reverse("pages:subset_edit", args=[filled.benchmark.pk, filled.small.pk])
+    more = json.dumps({"task_id": "later", "input": {"question": "1 + 1?"}, "expected": {"value": 2}})
+    assert "1 new rows; 0 were there already. It is version 2 now." in told(client.post(here, {"do": "append", "rows": more}, follow=True).content.decode())
+    etag = re.search(r'name="etag" value="(\w+)"', client.get(here).content.decode())[1]
+    without = client.post(here, {"do": "recipe", "trials": "3", "grader": '{"kind": "math"}', "etag": etag})
+    assert without.status_code == 422
+    said = {"do": "recipe", "trials": "3", "grader": '{"kind": "math"}', "passes": "1", "note": "More trials", "etag": etag}
+    assert "Changed: trials." in told(client.post(here, said, follow=True).content.decode())
+    assert client.post(here, {**said, "trials": "4"}).status_code == 412, "somebody else changed it meanwhile"
+    mended = client.post(here, {"do": "mend", "rows": more.replace("1 + 1", "1+1"), "remove": "sum-03", "note": "A typo"}, follow=True)
+    assert "1 changed, 0 added, 1 removed." in told(mended.content.decode())
+    old, new = Subset.objects.get(pk=filled.small.pk), Subset.objects.get(slug="small", retired_at=None)
+    assert old.replaced_by == new.pk
+    client.post(reverse("pages:subset_edit", args=[filled.benchmark.pk, new.pk]), {"do": "freeze"})
+    new.refresh_from_db()
+    assert new.rolling is False
+
+
+def test_a_scorer_is_kept_and_shown(as_role, filled):
+    client = as_role("operator")
+    methods = [f"    def {name}: return 1.0\n" for name in ("extract(self, path, index)", "solve(self, index, input)", "score(self, index, output, expected)")]
+    code = f"from bench_task import BenchTask\n\nclass Mine(BenchTask):\n{''.join(methods)}"
+    here = reverse("pages:subset_edit", args=[filled.benchmark.pk, filled.small.pk])
+    answer = client.post(here, {"do": "scorer", "code": code, "label": "Mine <b>"}, follow=True)
+    html = answer.content.decode()
+    assert "Mine &lt;b&gt;" in html
+    assert "class Mine(BenchTask)" in html
+    wrong = client.post(here, {"do": "scorer", "code": "def broken(:"})
+    assert wrong.status_code == 422
+    assert "def broken(:" in wrong.content.decode()
+
+
+def test_a_benchmark_that_was_measured_by_is_not_taken_away(as_role, filled):
+    client = as_role("operator")
+    answer = client.post(reverse("pages:benchmark_edit", args=[filled.benchmark.pk]), {"delete": "1"})
+    assert answer.status_code == 409
+    client.post(reverse("pages:benchmark_edit", args=[filled.benchmark.pk]), {"name": "Sums, renamed", "tags": ""})
+    filled.benchmark.refresh_from_db()
+    assert filled.benchmark.name == "Sums, renamed"
+    empty = suites.benchmark("Nothing")
+    assert client.post(reverse("pages:benchmark_edit", args=[empty.pk]), {"delete": "1"}).url == reverse("pages:registry")
+
+
+def test_somebody_elses_benchmark_is_read_and_not_changed(as_role, filled):
+    Benchmark.objects.filter(pk=filled.benchmark.pk).update(owner="somebody")
+    client = as_role("operator")
+    words = told(page(client, "benchmark", filled.benchmark.pk))
+    assert "Add a subset" not in words
+    assert client.post(reverse("pages:benchmark_edit", args=[filled.benchmark.pk]), {"name": "Mine now"}).status_code == 404
+
+
+# ------------------------------------------------------------------ hostile
+
+
+def test_what_models_and_people_wrote_stays_text(as_role):
+    seed.bench(3)
+    filled = suites.fill(hostile=True)
+    client = as_role("admin")
+    task = Task.objects.filter(run=filled.bad).first()
+    addresses = [
+        reverse("pages:suite"), reverse("pages:runs"), reverse("pages:registry"), reverse("pages:run", args=[filled.bad.pk]),
+        reverse("pages:task", args=[filled.bad.pk, task.pk]), reverse("pages:benchmark", args=[filled.benchmark.pk]),
+        reverse("pages:subset", args=[filled.benchmark.pk, "small"]), reverse("pages:run_again", args=[filled.bad.pk]),
+        reverse("pages:subset_edit", args=[filled.benchmark.pk, filled.small.pk]),
+        f"{reverse('pages:compare_runs')}?runs={filled.good.pk}&runs={filled.bad.pk}",
+    ]  # fmt: skip
+    for address in addresses:
+        answer = client.get(address)
+        assert answer.status_code == 200, address
+        for bad in ("<img src=x", "<script>alert", "<svg onload", "49}"):
+            assert bad not in answer.content.decode(), address
+
+
+# ------------------------------------------------------------------ money
+
+
+def test_an_admin_grants_and_caps_and_everybody_sees_what_is_left(as_role, filled):
+    admin, here = as_role("admin"), reverse("pages:money") + "?account=owner:operator"
+    assert "no limit neither grants nor a cap" in told(admin.get(here).content.decode())
+    once = re.search(r'name="once" value="(\w+)"', admin.get(here).content.decode())[1]
+    for _ in range(2):
+        admin.post(here, {"do": "grant", "amount": "12.50", "kind": "grant", "note": "For <b>tests</b>", "once": once})
+    admin.post(here, {"do": "controls", "cap": "20", "alert": "1", "alert_at": "60", "refill": "", "threshold": ""})
+    html = page(as_role("operator"), "money")
+    words = told(html)
+    assert "Left $12.50 of $12.50 granted" in words, "granted once, however often it is pressed"
+    assert "$20.00" in words
+    assert "alerts at 60%" in words
+    assert "For <b>tests</b>" in words
+    assert "<b>tests" not in html
+    assert "asking a run" in words, "ended runs are lines, too"
+    assert "Enter it" not in words
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"do": "grant", "amount": "ten"}, "must be a whole number of cents"),
+        ({"do": "grant", "amount": "-1"}, "must be a whole number of cents"),
+        ({"do": "controls", "alert_at": "200"}, "must be a whole number of percent from 1 to 100"),
+        ({"do": "controls", "alert_at": "80", "auto": "1"}, "must say how much each allowance is"),
+    ],
+)
+def test_what_money_cannot_be_is_said(as_role, said, expected):
+    answer = as_role("admin").post(reverse("pages:money"), said)
+    assert answer.status_code == 422
+    assert expected in told(answer.content.decode())
+    assert as_role("viewer").post(reverse("pages:money"), said).status_code == 403
+
+
+def test_money_is_shown_by_kind(as_role, filled):
+    assert "None yet." in told(page(as_role("operator"), "money", query="?kind=refund"))
+    assert "asking" in told(page(as_role("operator"), "money", query="?kind=trace_debit"))
