@@ -116,11 +116,13 @@ async def ask(
     purpose: str = PURPOSE,
     within_s: float | None = None,
     closing: Closing | None = None,
+    stops: Sequence[str] = (),
 ) -> Said:
     """Asks once and waits for the whole answer. Failures are values: whoever asked decides whether to ask again.
 
     Shape: `closing` is called with an answer at the moment when its call is recorded, and gives what stands in the same outbox line: what it makes of the
-    answer is kept with what the answer cost, or neither is. Units: `within_s` seconds from the call's going out, which waits for our own limits precede.
+    answer is kept with what the answer cost, or neither is. `stops` end what the subject says, not what it thinks before.
+    Units: `within_s` seconds from the call's going out, which waits for our own limits precede.
     """
     began = time.monotonic()
     tray = Tray()
@@ -130,7 +132,7 @@ async def ask(
 
     def beside(answer: Answer) -> Mapping[str, Any]:
         nonlocal said
-        said = answered(gathered(turn, None), answer)
+        said = answered(gathered(turn, None), answer, stops)
         return closing(said) if closing else {}
 
     turn.beside = beside
@@ -179,16 +181,25 @@ def gathered(turn: Turn, error: CallerError | None) -> Said:
     )
 
 
-def answered(said: Said, answer: Answer) -> Said:
-    """Reads an answer's words."""
+def stops_of(subject: Subject, params: dict[str, Any]) -> tuple[str, ...]:
+    """Takes the words at which an answer ends out of a request: a provider would stop at them while a model still thinks aloud. Of a panel they stay there."""
+    if subject.kind == "collection" or "stop" not in params:
+        return ()
+    value = params.pop("stop")
+    return tuple(word for word in (value if isinstance(value, list) else [value]) if isinstance(word, str) and word)
+
+
+def answered(said: Said, answer: Answer, stops: Sequence[str] = ()) -> Said:
+    """Reads an answer's words, up to the first that ends it."""
     reply = answer.reply
     text = "".join([part.text for part in reply.parts if isinstance(part, Text)])
     calls = tuple([Call(part.name, part.arguments) for part in reply.parts if isinstance(part, ToolCall)])
     seen, broke_off = visible(text)
+    end = min((at for word in stops if (at := seen.find(word)) >= 0), default=-1)
     return replace(
         said,
-        output=Output(seen, calls),
-        finish_reason=reply.finish or str(reply.stop),
-        is_truncated=reply.stop is Stop.LENGTH or broke_off,
+        output=Output(seen if end < 0 else seen[:end], calls),
+        finish_reason=(reply.finish or str(reply.stop)) if end < 0 else "stop",
+        is_truncated=end < 0 and (reply.stop is Stop.LENGTH or broke_off),
         is_refused=reply.stop in (Stop.FILTER, Stop.REFUSAL),
     )

@@ -24,7 +24,9 @@ from panels.outcome import SeatResult
 from panels.serve import serve
 from panels.snapshot import Snapshot
 from panels.turn import Turn
+from suite.grading.answers import visible
 from suite.running.asking import PURPOSE
+from suite.running.limits import Limits
 from wire import dialects
 from wire.dialects import Inbound
 from wire.errors import CallerError
@@ -43,6 +45,7 @@ class Pass:
     caller: Caller
     snapshot: Callable[[], Awaitable[Snapshot]]
     run: str
+    limits: Limits = field(default_factory=Limits)
     results: list[SeatResult] = field(default_factory=list)
     calls: int = 0
     errors: list[CallerError] = field(default_factory=list)
@@ -102,7 +105,8 @@ class Proxy:
             del self.passes[key]
 
     def granted(self, given: str) -> Pass | None:
-        return next((granted for key, granted in self.passes.items() if hmac.compare_digest(key, given)), None)
+        said = given.encode("utf-8", "surrogateescape")
+        return next((granted for key, granted in self.passes.items() if hmac.compare_digest(key.encode(), said)), None)
 
     async def answer(self, request: web.Request) -> web.Response:
         dialect = dialects.get("openai-chat")
@@ -113,6 +117,7 @@ class Proxy:
             granted.calls += 1
             if granted.calls > MOST_CALLS:
                 raise CallerError("rate_limit_exceeded", f"An attempt makes at most {MOST_CALLS} calls.", status=429)
+            check_limits(granted)
             body = parse_body(await request.read())
             if not isinstance(body, dict) or body.get("model") != granted.model:
                 raise CallerError("not_allowed", "An attempt asks the model under test, as BW_MODEL_MODEL names it, and no other.", status=403, field="model")
@@ -127,6 +132,7 @@ class Proxy:
             finally:
                 granted.results += turn.results
             with suppress(KeyError, IndexError, TypeError):
+                spoken(out.body)
                 granted.finish = str(out.body["choices"][0]["finish_reason"] or "")
             return web.json_response(out.body, status=out.status)
         except CallerError as error:
@@ -137,3 +143,25 @@ class Proxy:
             raise
         except Exception:
             return web.json_response({"error": {"message": "The model proxy failed.", "type": "server_error"}}, status=500)
+
+
+def check_limits(granted: Pass) -> None:
+    """Holds an attempt to its task's ceilings before each call, so that it overshoots by one at most. Errors: CallerError."""
+    limits, results = granted.limits, granted.results
+    cost = sum(r.cost_pusd or 0 for r in results)
+    tokens = sum(r.usage.input + r.usage.output for r in results)
+    most = min((cap for cap in (limits.task_tokens, limits.attempt_tokens) if cap is not None), default=None)
+    if (limits.task_cost is not None and cost >= limits.task_cost * 1e12) or (most is not None and tokens >= most):
+        raise CallerError("rate_limit_exceeded", "The attempt has used what its task may cost.", status=429)
+
+
+def spoken(body: dict[str, Any]) -> None:
+    """Moves what a model thought aloud out of its answers: a scorer grades what was said."""
+    for choice in body["choices"]:
+        message = choice["message"]
+        if isinstance(content := message.get("content"), str):
+            said, broke_off = visible(content)
+            if said != content.strip():
+                message["content"], message["reasoning_content"] = said, message.get("reasoning_content") or content
+            if broke_off:
+                choice["finish_reason"] = "length"

@@ -18,7 +18,7 @@ from suite.grading.outcomes import Grade
 from suite.models import Answer, Row, Run
 from suite.running import pace as pacing
 from suite.running import recording, subjects
-from suite.running.asking import Closing, Said, ask, request_of
+from suite.running.asking import Closing, Said, ask, request_of, stops_of
 from suite.running.coding import Coding
 from suite.running.holding import LEASE_S, Plan, chunks, left, look_at
 from suite.running.judging import Judging
@@ -209,13 +209,14 @@ class Worker:
 
     async def ask(self, item: Item, attempt: int, within_s: float | None, closing: Closing) -> Said:
         if self.coding is not None:
-            return await self.coding.solve(item, Pass(self.plan.subject.asked_as, self.plan.caller, self.snapshot, self.plan.id))
+            return await self.coding.solve(item, Pass(self.plan.subject.asked_as, self.plan.caller, self.snapshot, self.plan.id, self.plan.limits))
         snapshot = await self.snapshot()
         params = dict(self.plan.subject.params or {})
         if "seed" in params and isinstance(params["seed"], int):
             params["seed"] += item.trial - 1  # trials that were all alike would tell nothing
+        stops = stops_of(self.plan.subject, params)
         request = request_of(self.plan.subject, self.marking.kind_of(item.kind).ask(item.input), params)
-        return await ask(self.gateway, snapshot, self.plan.caller, request, self.plan.id, within_s=within_s, closing=closing)
+        return await ask(self.gateway, snapshot, self.plan.caller, request, self.plan.id, within_s=within_s, closing=closing, stops=stops)
 
     async def snapshot(self) -> Snapshot:
         return subjects.seated(self.plan.subject, await self.gateway.snapshot())

@@ -49,6 +49,7 @@ async def test_a_key_is_good_for_one_model_and_ends_with_its_attempt() -> None:
                 assert (await put(proxy, f"{key}x", {"model": "mine", **say}))[0] == 401
                 assert (await put(proxy, "", {"model": "mine", **say}))[0] == 401
                 assert (await put(proxy, key, {"model": "mine", **say}, "/v1/models"))[0] in (404, 405)
+            assert (await put(proxy, "\u00e9", {"model": "mine", **say}))[0] == 401
             status, said = await put(proxy, key, {"model": "mine", **say})
             assert (status, said["error"]["code"]) == (401, "invalid_key")
         finally:
@@ -102,5 +103,6 @@ def test_every_call_of_an_attempt_is_counted_and_shows_no_real_key(bench: Bench)
 
 @needs_box
 def test_an_attempt_breaks_its_tasks_ceiling_by_its_calls(bench: Bench) -> None:
-    run, sample, _ = asked(bench, 3, limits={"task": {"tokens": 50}})
+    run, sample, model = asked(bench, 5, limits={"task": {"tokens": 50}})
     assert (run["summary"]["limit"], sample["error_class"]) == (1, "limit_exceeded:task.tokens")
+    assert len(bench.fake.calls_to(model)) == 2, "28 tokens each: the third is not asked"
