@@ -38,7 +38,7 @@ def put(table: str, columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> 
             return
         adapt = connection.ops.adapt_datetimefield_value
         adapted = ([adapt(v) if isinstance(v, datetime) else v for v in row] for row in rows)
-        cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})", adapted)  # noqa: S608
+        cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})", adapted)
 
 
 class Made:
@@ -103,16 +103,20 @@ class Made:
         run.last_seq = done
         run.save(force_insert=True)
         task = (
-            (f"tsk_{run.pk[4:]}{n}"[:40], run.pk, 1, n, f"t{n}", "math", self.cluster(n), "passed" if ok else "failed", float(ok), ok, 1, int(ok), 1, "")
-            + ("ANSWER: 4", False, ms, 36_000_000, 20, 8)
+            (
+                *(f"tsk_{run.pk[4:]}{n}"[:40], run.pk, 1, n, f"t{n}", "math", self.cluster(n), "passed" if ok else "failed", float(ok), ok, 1, int(ok)),
+                *(1, "", "ANSWER: 4", False, ms, 36_000_000, 20, 8),
+            )
             for n, (ok, ms) in enumerate(zip(passed, took, strict=True))
         )
         put("suite_task", recording.TASK, task)
         if with_samples:
             payload = base64.b64decode(recording.packed({"output": "ANSWER: 4", "calls": [], "answer": "4", "explanation": "", "metadata": {}, "error": None}))
             sample = (
-                (run.pk, n, 1, 0, 1, json.dumps([f"call_{n}"]), "", "passed" if ok else "failed", float(ok), "", "stop")
-                + (begun + timedelta(milliseconds=n), begun + timedelta(milliseconds=n + ms), ms, 36_000_000, 20, 8, 0, payload)
+                (
+                    *(run.pk, n, 1, 0, 1, json.dumps([f"call_{n}"]), "", "passed" if ok else "failed", float(ok), "", "stop"),
+                    *(begun + timedelta(milliseconds=n), begun + timedelta(milliseconds=n + ms), ms, 36_000_000, 20, 8, 0, payload),
+                )
                 for n, (ok, ms) in enumerate(zip(passed, took, strict=True))
             )
             put("suite_sample", recording.SAMPLE, sample)

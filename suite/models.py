@@ -245,7 +245,12 @@ class Task(models.Model):
 
     class Meta:
         constraints = [UniqueConstraint(fields=["run", "scoring", "position"], name="suite_task_once")]
-        indexes = [models.Index(fields=["run", "scoring", "passed", "position"]), models.Index(fields=["run", "scoring", "outcome"])]
+        indexes = [
+            models.Index(fields=["run", "scoring", "passed", "position"]),
+            models.Index(fields=["run", "scoring", "outcome"]),
+            models.Index(fields=["run", "scoring", "score", "position"], name="suite_task_by_score"),
+            models.Index(fields=["run", "scoring", "duration_ms", "position"], name="suite_task_by_duration"),
+        ]
 
 
 class Sample(models.Model):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from access.caller import Caller
 from panels.api.wording import to_json
 from suite.api.shapes import link, usd
 from suite.models import DRY, Run, Subset
-from suite.registry.comparing import by_kind
 from suite.running import summary
 from suite.seeing import readable_runs
 
@@ -29,7 +29,9 @@ def boards(caller: Caller, subset: Subset) -> list[dict[str, Any]]:
         groups.setdefault((run.version, run.impl_id, run.trials), {}).setdefault(run.subject, run)
     found = []
     for (version, impl, trials), by_subject in sorted(groups.items(), key=lambda item: (-item[0][0], item[0][1], item[0][2])):
-        rows = ranked([row_of(run) for run in list(by_subject.values())[:MOST_ROWS]])
+        theirs = list(by_subject.values())[:MOST_ROWS]
+        told = summary.wholes(theirs)
+        rows = ranked([row_of(run, told[run.pk]) for run in theirs])
         found.append({"object": "leaderboard", "subset": subset.pk, "version": version, "impl": impl, "trials": trials, "rows": rows})
     return found
 
@@ -40,8 +42,9 @@ def ranked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "rank": rank_of(found, i)} for i, row in enumerate(found)]
 
 
-def row_of(run: Run) -> dict[str, Any]:
-    told = summary.of(run)
+def row_of(run: Run, whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Shape: `whole` is what `summary` says of the run's tasks together."""
+    told = whole["summary"]
     return {
         "run": run.pk,
         "subject": run.subject,
@@ -54,7 +57,7 @@ def row_of(run: Run) -> dict[str, Any]:
         "cost_usd": to_json(usd(run.cost_pusd)),
         "cost_complete": not run.has_unpriced,
         "duration_ms_p50": told["duration_ms_p50"],
-        "kinds": by_kind(run),
+        "kinds": whole["kinds"],
         "derived_from": run.parent_id,
         "visibility": run.visibility,
         "finished_at": to_json(run.finished_at),

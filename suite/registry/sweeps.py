@@ -11,6 +11,7 @@ from suite.api.shapes import link
 from suite.models import Run, Sweep
 from suite.registry import comparing
 from suite.registry.leaderboards import ranked, row_of
+from suite.running import summary
 from suite.seeing import is_admin, readable_runs
 
 OVER = (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED)
@@ -78,11 +79,12 @@ def entry(run: Run) -> dict[str, Any]:
 def board(runs: Sequence[Run]) -> dict[str, Any]:
     """Ranks the runs that ended well, each group that measured the same by itself, and compares all with the baseline."""
     good = [run for run in runs if run.status == Run.Status.OK]
+    told = summary.wholes(good)
     groups: dict[tuple[int, str, int, str], list[Run]] = {}
     for run in good:
         groups.setdefault((run.version, run.impl_id, run.trials, str(run.selection.get("digest"))), []).append(run)
     boards = [
-        {"version": version, "impl": impl, "trials": trials, "scope": rows[0].scope, "rows": ranked([row_of(run) for run in rows])}
+        {"version": version, "impl": impl, "trials": trials, "scope": rows[0].scope, "rows": ranked([row_of(run, told[run.pk]) for run in rows])}
         for (version, impl, trials, _), rows in groups.items()
     ]
     pairs = comparing.compare(good) if len(good) > 1 else []
