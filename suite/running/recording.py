@@ -24,6 +24,8 @@ from suite.grading.outcomes import SCORED, Outcome
 from suite.models import Run, Sample, Task
 
 PREVIEW = 120
+# Bytes below which a text is kept as it is.
+WORTH_COMPRESSING = 600
 SAMPLES, HALTS, ENDS, NOTES, ANSWERS = "suite_samples", "suite_halts", "suite_ends", "suite_notes", "suite_answers"
 # How often a run tells what it has cost so far: each time a twentieth of its tasks has ended, and never more often than each fifth task.
 COST_STEPS, LEAST_STEP = 20, 5
@@ -69,7 +71,14 @@ END = (
 
 def packed(payload: Mapping[str, Any]) -> str:
     """Writes a sample's payload for a line: JSON, compressed, in characters that JSON holds."""
-    return base64.b64encode(zlib.compress(canonical.kept(payload).encode(), 1)).decode()
+    data = canonical.kept(payload).encode()
+    return base64.b64encode(stored(data) if len(data) < WORTH_COMPRESSING else zlib.compress(data, 1)).decode()
+
+
+def stored(data: bytes) -> bytes:
+    """Writes a zlib stream of one block as it is: to set a compressor up costs more than a short text is worth. Source: RFC 1950, RFC 1951 section 3.2.4."""
+    size = len(data)
+    return b"\x78\x01\x01" + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little") + data + zlib.adler32(data).to_bytes(4, "big")
 
 
 def unpacked(payload: bytes | memoryview) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -202,10 +202,8 @@ class Worker:
 
     # ------------------------------------------------------------------ a sample's way
 
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        async with self.pace.place():
-            yield
+    def place(self) -> AbstractAsyncContextManager[None]:
+        return self.pace.place()
 
     async def ask(self, item: Item, attempt: int, within_s: float | None, closing: Closing) -> Said:
         if self.coding is not None:
