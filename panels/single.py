@@ -131,6 +131,8 @@ class Single:
 
     def dearest(self, able: Sequence[Candidate]) -> Model:
         """What the key reserves for: the turn must be paid whoever takes it. An unknown price is the dearest of all."""
+        if len(able) == 1:
+            return able[0].model
         costs = {c.model.alias: asks.worst_cost(self.plan, c.model) for c in able}
         return max((c.model for c in able), key=lambda m: float("inf") if costs[m.alias] is None else costs[m.alias] or 0)
 

@@ -60,7 +60,7 @@ INSERT_EVENT = insert("suite_event", ("run_id", "seq", "type", "data", "at"), "O
 TAKE_NUMBERS = "UPDATE suite_run SET last_seq = last_seq + %s, etag = etag + 1 WHERE id = %s RETURNING last_seq"
 COUNT = (
     "UPDATE suite_run SET done = done + %s, cost_pusd = cost_pusd + %s, has_unpriced = (has_unpriced OR %s), interruptions = 0 WHERE id = %s"
-    " RETURNING done, total, cost_pusd, has_unpriced"
+    " RETURNING done, total, cost_pusd, has_unpriced, status"
 )
 HALT = "UPDATE suite_run SET status = 'halting', halt_reason = %s, halt_note = %s WHERE id = %s AND status = 'running'"
 END = (
@@ -145,8 +145,12 @@ def commit_samples(cursor: Any, items: Sequence[Mapping[str, Any]]) -> None:
         if kept := [[run, item["position"], item["trial"]] for item in new if item.get("was_kept")]:
             cursor.executemany("DELETE FROM suite_answer WHERE run_id = %s AND position = %s AND trial = %s", kept)
         cursor.execute(COUNT, [len(tasks), sum(cost or 0 for cost in costs), None in costs, run])
-        if row := cursor.fetchone():
-            events += told_of_cost(len(tasks), *row)
+        row = cursor.fetchone()
+        if row is not None and row[-1] in TERMINAL:  # the last event stays the last; what was summed no longer holds
+            cursor.execute("DELETE FROM suite_summary WHERE run_id = %s", [run])
+            continue
+        if row is not None:
+            events += told_of_cost(len(tasks), *row[:-1])
         tell(cursor, run, events)
 
 
