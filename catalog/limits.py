@@ -41,16 +41,23 @@ def checked(value: Any, field: str = "limits") -> dict[str, Any]:
     return found
 
 
+class RunLimitError(ShapeError):
+    """A ceiling that no connection can set on a run: what the suite's own paths answer with, too."""
+
+    status = 422
+
+
 def checked_run(value: Any, field: str) -> dict[str, float]:
     """Gives what one run may cost. Errors: ShapeError, also for what only a launch may limit."""
     limits = mapping(value, field)
     if "cost" in limits:
-        raise ShapeError(f"{field}.cost", "belongs to a launch; a connection has model_cost.")
-    known_names(limits, ("model_cost",), field)
+        raise RunLimitError(f"{field}.cost", "belongs to a launch; a connection has model_cost.")
+    if unknown := [name for name in limits if name != "model_cost"]:
+        raise RunLimitError(f"{field}.{unknown[0]}", "is not known. Known: model_cost.")
     if (cost := limits.get("model_cost")) is None:
         return {}
     if isinstance(cost, bool) or not isinstance(cost, int | float) or not isfinite(cost) or cost <= 0:
-        raise ShapeError(f"{field}.model_cost", "must be a number of US dollars above 0.")
+        raise RunLimitError(f"{field}.model_cost", "must be a number of US dollars above 0.")
     return {"model_cost": float(cost)}
 
 

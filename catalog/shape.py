@@ -17,6 +17,7 @@ class ShapeError(ValueError):
     """
 
     code = "invalid_field"
+    status = 400
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field} {message}")

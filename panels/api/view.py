@@ -130,7 +130,7 @@ class View(APIView):
     def handle_exception(self, exc: Exception) -> Response:
         match exc:
             case ShapeError():
-                exc = CallerError("invalid_request", str(exc), field=exc.field)
+                exc = CallerError("invalid_request", str(exc), field=exc.field, status=exc.status)
             case StatusError():
                 exc = CallerError("invalid_request", str(exc), field="reason" if "reason" in str(exc) else "")
             case ProtectedError():
