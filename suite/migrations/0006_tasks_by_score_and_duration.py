@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('suite', '0004_grants_move_the_roster'),
+        ('suite', '0005_hosts_that_run_code'),
     ]
 
     operations = [
