@@ -31,7 +31,7 @@ subset = bw.benchmarks.subsets.create(
 )
 print(subset.id, subset.tasks, "rows, digest", subset.digest[:12])
 
-# 6.3 A scorer: three methods, in a file of its own. It is looked at before it is kept, and runs in the sandbox alone.
+# 6.3 A scorer: three methods, in a file of its own. It is looked at before it is kept, can be tried without asking any model, and runs in the sandbox alone.
 impl = bw.impls.create(
     benchmark=benchmark.id,
     subset=subset.id,
@@ -40,7 +40,10 @@ impl = bw.impls.create(
     code=material.code("parallel_calls"),
     description="Compares sets of calls, in any order.",
 )
-print(impl.id)
+tried = bw.impls.dry_run(impl.id)
+print(impl.id, f"tried on {len(tried.rows)} rows by a right answer and by none")
+for finding in tried.findings:  # this one cannot read an empty answer, which its own solve never gives
+    print("  ", finding)
 
 # 6.4 Run it.
 run = bw.runs.launch(benchmark=benchmark.id, subset=subset.id, impl=impl.id, sut={"model": model}, limits={"run": {"cost": 15.0}})

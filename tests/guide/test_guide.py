@@ -142,6 +142,9 @@ def test_iterating_on_failures(program: Program, models: dict[str, str]) -> None
 def test_a_benchmark_of_ones_own(program: Program, models: dict[str, str]) -> None:
     said = program("ch06_authoring.py", models["able"])
     assert "private" in said.splitlines()[0]
+    assert "tried on 3 rows by a right answer and by none\n" in said
+    assert said.count("an empty answer came to") == 3
+    assert "the right answer" not in said
     assert "'passed': 4" in said
     assert "\npublic\n" in said
     assert "'run_timeout': 900" in said
