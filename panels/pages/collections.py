@@ -88,7 +88,7 @@ def draw(
     found = door.read(request, f"/bench/collections/{name}")
     models = {one["alias"]: one for one in door.read(request, "/bench/models", limit=500, collection=name)["data"]}
     edit = edit or request.GET.get("edit", "")
-    records = [{**one, "wrong": rate_of(one["confidently_wrong"]), "is_member": one["model"] in found["members"]} for one in found["records"]]
+    records = recorded(found, models)
     context: dict[str, Any] = {
         "name": name,
         "collection": found,
@@ -99,6 +99,7 @@ def draw(
         "settings": [{"name": field, "title": said[0], "value": found[field], "kind": said[1]} for field, said in SETTINGS.items()],
         "suggestions": [{**one, "sure": "over 99%" if one["probability"] > 0.99 else f"{one['probability']:.0%}"} for one in found["suggestions"]],
         "records": sorted(records, key=lambda one: not one["is_member"]),
+        "has_scores": any(one["score"] is not None for one in records),
         "edit": edit == "settings",
         "refused": refused,
         "wrong": wrong_of(refused),
@@ -108,6 +109,16 @@ def draw(
     if context["edit"]:
         context["fields"] = [field_of(field, said, found[field], typed) for field, said in SETTINGS.items()]
     return framed(request, "pages/collection.html", context, status=400 if refused else 200)
+
+
+def recorded(collection: Mapping[str, Any], models: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Everybody's record here, with the suite's score; who has a score and no verdict yet has a line as well."""
+    scores = {alias: model["record"]["score"] for alias, model in models.items()}
+    judged = {one["model"] for one in collection["records"]}
+    unjudged = {"judged": 0, "judges": 0, "useful": None, "confidently_wrong": None, "real": 0, "false": 0}
+    rows = [*collection["records"], *({"model": alias, **unjudged} for alias, score in scores.items() if score is not None and alias not in judged)]
+    members = collection["members"]
+    return [{**one, "wrong": rate_of(one["confidently_wrong"]), "is_member": one["model"] in members, "score": scores.get(one["model"])} for one in rows]
 
 
 def seated(aliases: Sequence[str], models: Mapping[str, Any], place: str) -> list[dict[str, Any]]:

@@ -225,12 +225,13 @@ def test_who_only_reads_launches_nothing(as_role, filled):
 
 def test_a_sweep_launches_one_run_for_each(as_role, filled):
     client = as_role("judge")
-    said = {"benchmark": filled.benchmark.pk, "subset": filled.small.pk, "models": ["mercury", "slow-but-sure"], "name": "Two of them", "once": "k1"}
+    said = {"benchmark": filled.benchmark.pk, "subset": filled.small.pk, "models": ["mercury", "slow-but-sure", "nobody"], "name": "Two of them", "once": "k1"}
     answer = client.post(reverse("pages:sweep_new"), said)
     assert answer.status_code == 302
     words = told(client.get(answer.url).content.decode())
     assert "Two of them" in words
     assert "0 of 2 have ended" in words
+    assert "There is no model nobody." in words
     assert client.post(reverse("pages:sweep_new"), said).url == answer.url
     assert "Two of them" in told(page(client, "sweeps"))
     refused = client.post(reverse("pages:sweep_new"), {"benchmark": filled.benchmark.pk, "subset": filled.small.pk})
@@ -443,3 +444,15 @@ def test_what_money_cannot_be_is_said(as_role, said, expected):
 def test_money_is_shown_by_kind(as_role, filled):
     assert "None yet." in told(page(as_role("operator"), "money", query="?kind=refund"))
     assert "asking" in told(page(as_role("operator"), "money", query="?kind=trace_debit"))
+
+
+def test_a_models_page_and_a_collections_record_show_the_score_and_lead_to_the_runs(as_role, filled):
+    client = as_role("viewer")
+    html = page(client, "model", "mercury")
+    assert "of tasks passed" in told(html)
+    assert f"{reverse('pages:runs')}?subject=mercury" in html
+    html = page(client, "collection", "core")
+    assert f"{reverse('pages:runs')}?subject=mercury" in html
+    listed = told(page(client, "runs", query="?subject=mercury"))
+    assert "mercury" in listed
+    assert "slow-but-sure" not in listed

@@ -2,7 +2,7 @@
 
 import { say } from "./app.js";
 
-const EVERY_MS = 1000;
+const EVERY_MS = 1000, FIRST_PAGE = 25;
 const KINDS = ["RunQueued", "PhaseStarted", "PhaseCompleted", "MaterializeTaskResult", "RunHalting", "RunHalted", "RunFinished", "RunFailed", "LimitWarning", "TaskRetried", "TaskErrored", "CostUpdated", "Log"];
 const LAST = new Set(["RunHalted", "RunFinished", "RunFailed"]);
 let source = null, timer = 0, lookedAt = 0;
@@ -28,8 +28,15 @@ async function look() {
   const open = here.querySelector("#log")?.open, focused = document.activeElement?.id;
   if (fresh.querySelector("#log")) fresh.querySelector("#log").open = open;
   here.replaceWith(fresh);
+  freshTasks();
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   if (!("events" in fresh.dataset)) over(fresh);
+}
+
+/** While the first page of tasks is not full, the list grows with the run, as it is filtered. */
+function freshTasks() {
+  const list = document.getElementById("task-list"), form = document.querySelector("#tasks form");
+  if (list && form && list.querySelectorAll("tbody tr").length < FIRST_PAGE && !list.contains(document.activeElement)) window.htmx?.trigger(form, "input");
 }
 
 /** The run has ended: the rest of the page, which does not change while it goes, is drawn anew. */
