@@ -103,6 +103,12 @@ def test_a_run_is_followed_on_stderr_and_put_out_on_stdout(wright: Wright, pinne
     assert told(wright("run", "wait", "@last", "--timeout", "5"))["id"] == run["id"]
 
 
+def test_a_launch_is_looked_at_before(wright: Wright, pinned: list[str]) -> None:
+    shown = told(wright("run", "preview", *pinned, "--limit", "3"))
+    assert "3" in json.dumps(shown)
+    assert wright("run", "ls", "--benchmark", pinned[1]).out == ""
+
+
 def test_a_run_without_waiting_prints_its_id(wright: Wright, pinned: list[str]) -> None:
     ran = wright("run", *pinned, "--no-wait")
     assert ran.code == 0

@@ -18,6 +18,7 @@ from tests.live import Bench
 ANSWER = {"id": "x_1", "status": "ok", "data": [], "next": None, "summary": {}, "etag": 1, "rulings": [], "pairs": []}
 CALLS: list[Callable[[Benchwright], Any]] = [
     lambda bw: bw.runs.launch(benchmark="bm_1", sut="mercury"),
+    lambda bw: bw.runs.preview(benchmark="bm_1", sut="mercury"),
     lambda bw: bw.runs.list(filters={"status": "ok"}),
     lambda bw: bw.runs.get("run_1"),
     lambda bw: bw.runs.wait("run_1"),

@@ -54,29 +54,14 @@ class Runs:
         Shape: `replay` is {"from_run", "only_failed" or "task_ids", "subset_version"}; `sut` a name, or {"model", "provider"}, or {"collection", "mode"}.
         Errors: Unprocessable, NotFound, Gone, Conflict, NotImplementedByServer for a request in words.
         """
-        body = given(
-            request=request,
-            benchmark=None if benchmark is None else id_of(benchmark),
-            subset=None if subset is None else id_of(subset),
-            impl=None if impl is None else id_of(impl),
-            replay=None if replay is None else {**replay, **({"from_run": id_of(replay["from_run"])} if replay.get("from_run") else {})},
-            sut=sut,
-            driver=driver,
-            phase_models=phase_models,
-            harness=harness,
-            compute=compute,
-            limits=limits,
-            constraints=constraints,
-            trials=trials,
-            hints=hints,
-            metadata=metadata,
-            tags=None if tags is None else list(tags),
-            source=source,
-            visibility=visibility,
-            priority=priority,
-            timeout=timeout,
-        )
+        said = {name: value for name, value in locals().items() if name not in ("self", "idempotency_key")}
+        body = launch_body(**said)
         found: Object = self._transport.json("POST", path("runs"), body, key=idempotency_key, may_repeat=True)
+        return found
+
+    def preview(self, **launch: Any) -> Object:
+        """Tells what a launch of these fields would send, to whom, and what it would cost; nothing is launched. Errors: as of launch."""
+        found: Object = self._transport.json("POST", "/v1/runs:preview", launch_body(**launch))
         return found
 
     def get(self, run: Run, expand: Sequence[str] | None = None, fields: Sequence[str] | None = None) -> Object:
@@ -303,3 +288,10 @@ def matching(if_match: str | int | None) -> dict[str, str]:
         return {}
     said = str(if_match)
     return {"if-match": said if said == "*" or said.startswith(('"', "W/")) else f'"{said}"'}
+
+
+def launch_body(*, benchmark: Any = None, subset: Any = None, impl: Any = None, replay: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """Makes the body of a launch: what stands for a thing becomes its id, and what was not said is left out."""
+    named = {name: None if thing is None else id_of(thing) for name, thing in (("benchmark", benchmark), ("subset", subset), ("impl", impl))}
+    again = None if replay is None else {**replay, **({"from_run": id_of(replay["from_run"])} if replay.get("from_run") else {})}
+    return given(**named, replay=again, **{name: list(value) if name == "tags" and value is not None else value for name, value in more.items()})

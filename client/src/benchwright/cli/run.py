@@ -80,6 +80,15 @@ def launch(session: Session, request: tuple[str, ...], **said: Any) -> None:
 
 
 @run.command()
+@click.argument("request", nargs=-1)
+@launching.options(launching.LAUNCH)
+@shown
+def preview(session: Session, request: tuple[str, ...], **said: Any) -> None:
+    """Show what a launch with these options would send, to whom, and what it would cost. Nothing is launched."""
+    output.one(session, session.bw.runs.preview(**launching.body_of(session, request, said)))
+
+
+@run.command()
 @click.argument("run")
 @click.option("--only-failed", is_flag=True)
 @click.option("--task", "task_ids", multiple=True, metavar="ID")
