@@ -39,6 +39,10 @@ class Driver:
         found: dict[str, Any] = self.api("POST", "runs", {"benchmark": subset["benchmark"], "subset": subset["id"], "sut": sut, **more}, 201)
         return found
 
+    def rung(self, job: str, period_s: int) -> None:
+        """Has a job done for a time to come, the next that no other test rang for."""
+        assert any(job in self.bench.live.order({"ring": period_s * ahead})["done"] for ahead in range(1, 100)), f"{job} was never due"
+
     def ended(self, run: str, status: str = "ok") -> dict[str, Any]:
         """Waits for a run's end. Errors: AssertionError for another than the one expected."""
         found: dict[str, Any] = eventually(lambda: r if (r := self.api("GET", f"runs/{run}?expand=summary"))["status"] in OVER else None, f"the end of {run}")

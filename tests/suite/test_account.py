@@ -142,7 +142,7 @@ def test_texts_older_than_a_team_keeps_them_go_and_scores_stay(bench: Bench, tea
     team.api("PUT", "settings/retention_days", {"value": 30})
     long_ago = (datetime.now(UTC) - timedelta(days=31)).isoformat()
     bench.live.order({"update": "suite.Run", "where": {"id": old["id"]}, "to": {"finished_at": long_ago}})
-    bench.live.order({"ring": 3600.0})
+    team.rung("suite_retention", 3600)
     task = team.api("GET", f"runs/{old['id']}/tasks")["data"][0]
     assert (task["preview"], task["score"]) == ("", 0.0)
     payload = team.api("GET", f"runs/{old['id']}/tasks/{task['id']}/payload")

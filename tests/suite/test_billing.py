@@ -140,10 +140,10 @@ def test_an_allowance_comes_when_little_is_left_and_not_before(bench: Bench, tea
     said = {"auto_refill_enabled": True, "auto_refill_amount_cents": 300, "auto_refill_threshold_cents": 100}
     team.api("PATCH", "billing/controls", said)
     assert balance(team)["balance"]["amount_cents"] == 300, "there was nothing yet"
-    bench.live.order({"ring": 240})
+    team.rung("suite_allowances", 60)
     assert balance(team)["balance"]["amount_cents"] == 300
     team.api("POST", "billing/topups", {"amount_cents": -250, "kind": "adjustment"}, 201)
-    bench.live.order({"ring": 300})
+    team.rung("suite_allowances", 60)
     assert balance(team)["balance"]["amount_cents"] == 350
     first, *_, last = team.api("GET", "billing/topups")["data"]
     assert (first["created_by"], last["created_by"]) == ("server", "server")
