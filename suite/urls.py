@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path, register_converter
+from django.views.decorators.gzip import gzip_page
 
 from suite.api import (
     account,
@@ -57,7 +58,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/<plain:run>/report", artifacts.Report.as_view()),
     path("runs/<plain:run>/cost", artifacts.Cost.as_view()),
     path("runs/<plain:run>/tasks", tasks.Tasks.as_view()),
-    path("runs/<plain:run>/tasks/<plain:task>/payload", tasks.Payload.as_view()),
+    path("runs/<plain:run>/tasks/<plain:task>/payload", gzip_page(tasks.Payload.as_view())),
     path("runs/<plain:run>/events", streaming.events),
     path("runs/<plain:run>/fork", again.Fork.as_view()),
     path("runs/<plain:run>/rescore", again.Rescore.as_view()),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from typing import Any
+from typing import Any, cast
 
+from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from suite import ids
 from suite.api import shapes
-from suite.api.problems import Missing, Unprocessable, wrong
+from suite.api.artifacts import sent
+from suite.api.problems import Missing, Problem, Unprocessable, wrong
 from suite.api.view import View
 from suite.models import Event, Row, Run, Sample, Task
 from suite.running import recording, summary
@@ -65,13 +68,26 @@ class Payload(View):
     scopes = {"GET": ("runs:read",)}
 
     def get(self, request: Request, run: str, task: str) -> Response:
-        """Gives a task whole: what was asked, what was expected, and each trial's output and grade."""
+        """Gives a task whole: what was asked, what was expected, and each trial's output and grade; or a range of its bytes."""
         row = find_run(self.caller, run)
         name = ids.read(task, "tsk")
         found = Task.objects.filter(pk=name, run=row).first() if name else None
         if found is None:
             raise Missing("task", task)
-        return Response(payload_of(row, found))
+        response = Response(payload_of(row, found))
+        response.add_post_render_callback(lambda written: self.as_wanted(request, written.content))
+        return response
+
+    def as_wanted(self, request: Request, content: bytes) -> HttpResponse:
+        """Gives bytes whole or as far as they are wanted. A range is of the bytes as they are, so it is not packed."""
+        try:
+            response = sent(request, content, hashlib.sha256(content).hexdigest(), "application/json")
+        except Problem as error:
+            refused: Response = self.finalize_response(request, self.handle_exception(error))
+            return cast(HttpResponse, refused.render())
+        if response.status_code == 206:
+            response["Content-Encoding"] = "identity"
+        return response
 
 
 def payload_of(run: Run, task: Task) -> dict[str, Any]:

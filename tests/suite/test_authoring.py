@@ -185,3 +185,21 @@ def test_what_was_measured_by_is_not_deleted(bench: Bench, driver: Driver) -> No
     unused = driver.subset(sums(1))
     assert driver.send("DELETE", f"subsets/{unused['id']}").status == 204
     assert driver.send("GET", f"registry/subsets/{unused['id']}").status == 404
+
+
+def test_a_slug_stands_once_in_a_benchmark(driver: Driver) -> None:
+    one = driver.subset(sums(1), slug="v1")
+    again = driver.send("POST", f"benchmarks/{one['benchmark']}/subsets", {"slug": "v1", "tasks": sums(1)})
+    assert (again.status, again.json["code"]) == (409, "slug_taken")
+    assert driver.subset(sums(1), slug="v1")["slug"] == "v1", "another benchmark has its own"
+    for slug in ("", "-x", "a b", "a/b", "x" * 121):
+        assert driver.send("POST", f"benchmarks/{one['benchmark']}/subsets", {"slug": slug, "tasks": []}).status == 422, slug
+
+
+def test_an_id_is_composed_and_may_be_anything_that_prints(driver: Driver) -> None:
+    odd = ["bm_x::cafe\u0301", "\u4e2d\u6587 / 1", "a?b#c&d", "x" * 255]
+    subset = driver.subset([row(task_id=name) for name in odd])
+    kept = [r["task_id"] for r in driver.api("GET", f"build/subsets/{subset['id']}/samples")["data"]]
+    assert kept == ["bm_x::caf\u00e9", *odd[1:]]
+    twice = driver.send("POST", f"benchmarks/{subset['benchmark']}/subsets", {"slug": "t", "tasks": [row(task_id="caf\u00e9"), row(task_id="cafe\u0301")]})
+    assert (twice.status, twice.json["code"], twice.json["indexes"]) == (422, "duplicate_task_id", [1]), "composed they are one"
