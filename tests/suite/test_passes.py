@@ -23,9 +23,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 def test_passes_run_what_is_marked_on_models_that_play_and_leave_ad_hoc_ones_alone(alone: Live, fake: FakeProvider) -> None:
     bench = Bench(alone, fake)
     driver = Driver(bench)
-    model, spare, old = (bench.model(name, reply("ANSWER: 4", usage=(20, 8))) for name in ("plays", "spare", "old"))
+    answer = reply("ANSWER: 4", usage=(20, 8))
+    model, old, spare = bench.model("plays", answer, ad_hoc=False), bench.model("old", answer, ad_hoc=False), bench.model("spare", answer, ad_hoc=True)
     bench.load()
-    alone.api("PATCH", f"models/{spare}", {"ad_hoc": True})
     alone.api("POST", f"models/{old}/retire", {"reason": "replaced"})
     driver.subset(sums(2), slug="by-hand")
     marked = driver.subset(sums(3), slug="weekly", recipe={"passes": True})
