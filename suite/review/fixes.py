@@ -12,10 +12,11 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import cast
 
 from suite.review import functions, repository, verifying
 from suite.review.functions import Function
@@ -53,6 +54,9 @@ class Fix:
     function: Function
     hunks: tuple[Hunk, ...]
     tests: tuple[str, ...]
+
+
+NOWHERE = Function("", "", cast(ast.FunctionDef, ast.parse("def nowhere(): ...").body[0]), 0, 0)
 
 
 @dataclass(slots=True)
@@ -116,7 +120,12 @@ def of_file(mining: Mining, commit: Commit, path: str, tests: tuple[str, ...]) -
         mining.told["files that cannot be read"] += 1
         return
     hunks = [hunk for hunk in hunks_of(before, after) if does_something(hunk)]
-    for function in functions.of(path, tree):
+    yield from in_functions(mining, Fix(commit, path, before, after, NOWHERE, (), tests), tree, hunks)
+
+
+def in_functions(mining: Mining, fix: Fix, tree: ast.Module, hunks: Sequence[Hunk]) -> Iterator[Fix]:
+    """Finds the functions of a fixed file of which little changed. Shape: `fix` without its function and hunks."""
+    for function in functions.of(fix.path, tree):
         if not functions.is_worth(function):
             continue
         mine = [hunk for hunk in hunks if hunk.new_at <= function.last and hunk.new_at + max(1, len(hunk.new)) > function.first]
@@ -131,7 +140,7 @@ def of_file(mining: Mining, commit: Commit, path: str, tests: tuple[str, ...]) -
         else:
             mining.digests.add(digest)
             mining.told["functions looked at"] += 1
-            yield Fix(commit, path, before, after, function, tuple(mine), tests)
+            yield replace(fix, function=function, hunks=tuple(mine))
 
 
 def turned_back(text: str, hunks: Sequence[Hunk]) -> tuple[str, tuple[int, ...]]:
@@ -199,13 +208,22 @@ def proved(mining: Mining, fix: Fix) -> tuple[Hunk, ...]:
         ways += [Change(str(i), {fix.path: turned_back(fix.after, [hunk])[0]}, fix.tests) for i, hunk in enumerate(fix.hunks)]
         ways = [way for way in ways if all(functions.parsed(text) is not None for text in way.files.values())]
         came = verifying.changes(mining.place, tree, ways, change_s=FIX_S)
-    passing = {test for test, outcome in came["fixed"].outcomes.items() if outcome == "passed"} if "fixed" in came else set()
-    found = []
-    for i, hunk in enumerate(fix.hunks):
-        outcomes = came[str(i)].outcomes if str(i) in came else {}
-        if any(outcomes.get(test) == "failed" for test in passing) and not any(name.startswith("collecting ") for name in outcomes):
-            found.append(hunk)
-    return tuple(found)
+        seen = {name: failing(came.get("fixed"), came.get(name)) for name in (way.id for way in ways) if name != "fixed"}
+        # A test that fails now and then proves nothing: what failed must fail again, and pass again with the fix.
+        again: list[Change] = []
+        for way in ways:
+            if tests := tuple(sorted(seen.get(way.id, ()))):
+                again += [Change(f"{way.id}-fixed", {}, tests), Change(f"{way.id}-without", way.files, tests)]
+        sure = verifying.changes(mining.place, tree, again, change_s=FIX_S)
+    names = {name for name, tests in seen.items() if tests & failing(sure.get(f"{name}-fixed"), sure.get(f"{name}-without"))}
+    return tuple(hunk for i, hunk in enumerate(fix.hunks) if str(i) in names)
+
+
+def failing(fixed: verifying.Came | None, without: verifying.Came | None) -> set[str]:
+    """Lists the tests that pass with a fix and fail without it; none where without it nothing can even be collected."""
+    if fixed is None or without is None or any(name.startswith("collecting ") for name in without.outcomes):
+        return set()
+    return {test for test, outcome in fixed.outcomes.items() if outcome == "passed" and without.outcomes.get(test) == "failed"}
 
 
 def mine(mining: Mining, count: int, most_commits: int = 5000) -> list[Pair]:

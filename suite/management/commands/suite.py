@@ -13,11 +13,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from suite.api.problems import Problem
-from suite.review import baselines, gathering, keeping, packing, packs, repository
-from suite.review.gathering import Gathered
+from suite.review import baselines, fetching, gathering, keeping, packing, packs, rebench, repository, tasks
 from suite.review.repository import ReviewError
 
 OWNER = "local"
+# What is kept together: how the subset's slug ends, what it is called, its rows.
+Sets = Sequence[tuple[str, str, list[dict[str, Any]]]]
 
 
 class Command(BaseCommand):
@@ -34,6 +35,18 @@ class Command(BaseCommand):
         claims = verbs.add_parser("claims", help="Make true and false statements about a repository's functions, each proved.")
         self.add_repository(claims)
         claims.add_argument("--count", type=int, default=40, help="Claims to make (40), half of them false.")
+        rebench = verbs.add_parser("rebench", help="Import SWE-rebench-V2 rows: real faults of public repositories, each with the fixed code.")
+        rebench.add_argument("file", nargs="?", type=Path, help="Rows as JSON or JSONL. Without it they are fetched.")
+        rebench.add_argument("--count", type=int, default=100, help="Pairs to take (100).")
+        rebench.add_argument("--rows", type=int, default=2000, help="Rows to look at where they are fetched (2000).")
+        rebench.add_argument("--sources", type=Path, help="A folder <owner>__<name>/<commit>/<path> to read files from, instead of fetching them.")
+        rebench.add_argument("--licences", type=Path, help='A JSON object {"owner/name": "MIT"}, instead of asking for each.')
+        rebench.add_argument("--rows-at", default=fetching.ROWS, help=f"The dataset server ({fetching.ROWS}).")
+        rebench.add_argument("--files-at", default=fetching.FILES, help=f"Where files are fetched ({fetching.FILES}).")
+        rebench.add_argument("--licences-at", default=fetching.LICENCES, help=f"Where licences are asked for ({fetching.LICENCES}).")
+        rebench.add_argument("--seed", type=int, default=1)
+        rebench.add_argument("--name", default="swe", help="What the benchmark is called after rebench- (swe).")
+        self.add_keeping(rebench)
         load = verbs.add_parser("load", help="Load a pack that comes with the server. Nothing is asked of a model by that.")
         load.add_argument("pack", nargs="?", default=packs.STARTER)
         load.add_argument("--passes", action="store_true", help="Let onboarding in full and the weekly schedule run it from now on.")
@@ -49,6 +62,9 @@ class Command(BaseCommand):
         parser.add_argument("--repo", required=True, help="A name in the data folder's config/repos.json, or a path below one of its roots.")
         parser.add_argument("--commit", default="HEAD", help="The commit to read (HEAD). What is not committed is not looked at.")
         parser.add_argument("--seed", type=int, default=1, help="The number that all chance is drawn from (1).")
+        self.add_keeping(parser)
+
+    def add_keeping(self, parser: ArgumentParser) -> None:
         parser.add_argument("--owner", default=OWNER, help=f"Whose the benchmark is ({OWNER}, which is the operator key's).")
         parser.add_argument("--out", type=Path, help="Write rows to this file as JSONL instead of keeping them.")
         parser.add_argument("--dry-run", action="store_true", help="Say what would be kept, and keep nothing.")
@@ -71,22 +87,61 @@ class Command(BaseCommand):
             place, commit, self.say, planted=max(0, options["count"]), real=max(0, options["real"]), seed=options["seed"],
             take_unverified=options["unverified"], commits=known,
         )  # fmt: skip
-        self.settle(options, found, [("planted", "planted faults", found.planted), ("real", "real faults", found.real)], keeping.REVIEW, "review_line")
+        sets = [("planted", "planted faults", found.planted), ("real", "real faults", found.real)]
+        self.settle(options, place.name, found.commit.id, found.told, sets, keeping.REVIEW, "review_line")
 
     def claims(self, options: Mapping[str, Any]) -> None:
         place = repository.find(settings.HOME, options["repo"])
         commit = repository.commit_of(place.folder, options["commit"])
         self.stdout.write(f"{place.name} at {commit.id[:12]} ({commit.date:%Y-%m-%d}), from {place.folder}.")
         found = gathering.claim(place, commit, self.say, count=max(2, options["count"]), seed=options["seed"])
-        self.settle(options, found, [("", "claims", found.claimed)], keeping.CLAIM, "claim")
+        self.settle(options, place.name, found.commit.id, found.told, [("", "claims", found.claimed)], keeping.CLAIM, "claim")
+
+    # ------------------------------------------------------------------ out of a dataset
+
+    def rebench(self, options: Mapping[str, Any]) -> None:
+        is_named = (options["rows_at"], options["files_at"], options["licences_at"]) != (fetching.ROWS, fetching.FILES, fetching.LICENCES)
+        rows_at, files_at, licences_at = (str(options[name]).rstrip("/") for name in ("rows_at", "files_at", "licences_at"))
+        fetcher = fetching.Fetcher(settings.HOME / "cache" / "rebench", rows_at, files_at, licences_at, is_named)
+        known = self.licences(options["licences"])
+        if options["file"] is None or options["sources"] is None:
+            hosts = fetcher.hosts(options["file"] is None)
+            self.stdout.write(f"Asks {', '.join(hosts)} for {'rows, ' if options['file'] is None else ''}files and licences. Nothing of yours is sent.")
+            if not options["yes"] and not self.agreed("Ask them?"):
+                self.stdout.write("Nothing was asked.")
+                return
+        read_file = rebench.from_folder(options["sources"]) if options["sources"] is not None else fetcher.file
+        read_licence = (lambda repo: known.get(repo)) if options["sources"] is not None else (lambda repo: known.get(repo) or fetcher.licence(repo))
+        rows = rebench.read_rows(options["file"]) if options["file"] is not None else fetcher.rows(options["rows"])
+        go = rebench.Import(read_file, read_licence)
+        blind, told = rebench.pairs(go, rows, options["count"])
+        mark = tasks.canary(f"rebench {options['name']} {options['seed']}")
+        sets = [
+            ("blind", "real faults, the code alone", tasks.rows_of(blind, mark, options["seed"])),
+            ("issue", "real faults, with what a user reported", tasks.rows_of(told, mark, options["seed"])),
+        ]
+        self.settle(options, options["name"], "SWE-rebench-V2", go.told, sets, keeping.REVIEW, "review_line")
+
+    def licences(self, path: Path | None) -> dict[str, str]:
+        if path is None:
+            return {}
+        try:
+            found = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise CommandError(f"{path} cannot be read: {error}") from None
+        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+            raise CommandError(f'{path} must be a JSON object such as {{"owner/name": "MIT"}}.')
+        return found
+
+    # ------------------------------------------------------------------ telling and keeping
 
     def say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
 
-    def settle(self, options: Mapping[str, Any], found: Gathered, sets: Sequence[tuple[str, str, list[dict[str, Any]]]], name: str, kind: str) -> None:
-        """Tells what was found and where it would be kept, then keeps it."""
-        self.tell(found, sets, kind)
+    def settle(self, options: Mapping[str, Any], of: str, state: str, told: Mapping[str, int], sets: Sets, name: str, kind: str) -> None:
+        """Tells what was found and where it would be kept, then keeps it. Shape: `of` whose tasks they are, `state` from which state of it."""
+        self.tell(told, sets, kind)
         if not any(rows for _, _, rows in sets):
             raise CommandError("Nothing was found that holds up. Name tests and packages of the repository in config/repos.json, or take --unverified.")
         out: Path | None = options["out"]
@@ -94,7 +149,7 @@ class Command(BaseCommand):
             out.write_text("".join([f"{json.dumps(row)}\n" for _, _, rows in sets for row in rows]), encoding="utf-8")
             self.stdout.write(f"Wrote {sum(len(rows) for _, _, rows in sets)} rows to {out}.")
             return
-        title = f"{name}-{found.place.name}"
+        title = f"{name}-{of}"
         self.stdout.write(
             f"They would be kept in this server's database, in the benchmark {title} of {options['owner']}, which nobody else sees until one of its runs is\n"
             "shared. Nothing is sent now. A run sends the code above, function by function, to the endpoint of the model that it tests, and nowhere else."
@@ -102,24 +157,22 @@ class Command(BaseCommand):
         if options["dry_run"]:
             self.stdout.write("Nothing was kept (--dry-run).")
             return
-        if not options["yes"] and not self.agreed():
+        if not options["yes"] and not self.agreed("Keep them?"):
             self.stdout.write("Nothing was kept.")
             return
         parent = keeping.benchmark(name, title, options["owner"])
         for part, words, rows in sets:
             if rows:
                 slug = keeping.slug_of(title, part)
-                subset, added = keeping.keep(
-                    parent, slug, f"{found.place.name}: {words}", f"From {found.commit.id}.", kind, rows, options["owner"], rolling=True
-                )
+                subset, added = keeping.keep(parent, slug, f"{of}: {words}", f"From {state}.", kind, rows, options["owner"], rolling=True)
                 self.stdout.write(f"{subset.pk}  {title}/{slug}: {added} new rows, {len(rows) - added} were there.")
 
-    def agreed(self) -> bool:
+    def agreed(self, question: str) -> bool:
         if not sys.stdin.isatty():
-            raise CommandError("Say --yes to keep them, or --dry-run or --out.")
-        return input("Keep them? [y/N] ").strip().lower() in ("y", "yes")
+            raise CommandError(f"{question} Say --yes.")
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
-    def tell(self, found: Gathered, sets: Sequence[tuple[str, str, list[dict[str, Any]]]], kind: str) -> None:
+    def tell(self, counted: Mapping[str, int], sets: Sets, kind: str) -> None:
         for _, words, rows in sets:
             for row in sorted(rows, key=lambda r: (r["source"].get("path", ""), r["task_id"])):
                 if kind == "claim" or row["expected"]["lines"]:
@@ -131,8 +184,9 @@ class Command(BaseCommand):
                 self.stdout.write(f"  What answers that know nothing earn: {shown(figures)}")
                 for objection in baselines.objections(figures):
                     self.stdout.write(self.style.WARNING(f"  Note: {objection}."))
-        if found.told:
-            self.stdout.write(f"Looked at: {', '.join(f'{count} {why}' for why, count in found.told.most_common())}.")
+        if counted:
+            ordered = sorted(counted.items(), key=lambda item: -item[1])
+            self.stdout.write(f"Looked at: {', '.join(f'{count} {why}' for why, count in ordered)}.")
 
     # ------------------------------------------------------------------ packs
 
