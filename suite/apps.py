@@ -6,10 +6,11 @@ class SuiteConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from access import budgets
+        from access import budgets, preferences
         from health import jobs, ledger, onboarding_stages
         from health import scheduled as schedule
         from panels import records
+        from panels.pages import seats
         from panels.pages.frame import Entry, add_to_menu
         from suite.billing import accounts, controls
         from suite.models import Answer, Event, Run, Sample
@@ -37,3 +38,5 @@ class SuiteConfig(AppConfig):
                 Entry("Budget", "wallet", "pages:money", "billing:read"),
             ],
         )
+        preferences.register(passes.STARTER, False, preferences.truth, passes.STARTER_TELLS)
+        seats.offer_tasks("/v1/subsets:from-verdict")

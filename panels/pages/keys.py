@@ -17,24 +17,27 @@ from panels.pages.connect import address_of
 from panels.pages.door import Refused
 from panels.pages.forms import number, texts, wrong
 from panels.pages.frame import framed, page
-from panels.pages.rights import BENCH, SUITE
 
-TITLES = {scope: title for scope, title, _ in BENCH}
+# What each scope lets somebody do, in words.
+SCOPES = (
+    ("ask", "Ask", "Send prompts to the collections and models below."),
+    ("judge", "Judge", "Keep verdicts on answers."),
+    ("read", "Read", "See the bench: models, collections, figures, usage. No prompts and no answers of others."),
+    ("operate", "Operate", "Change models, collections, budgets and schedules, and read every prompt and answer."),
+    ("admin", "Administer", "Everything, keys and sign-ins too. Give it to no program that does not need it."),
+)
+TITLES = {scope: title for scope, title, _ in SCOPES}
 
 
 @page("read")
 def keys(request: HttpRequest) -> HttpResponse:
     """Lists keys, newest first, revoked ones too."""
     found = door.read(request, "/bench/keys", page_token=request.GET.get("page_token"))
-    own = door.read(request, "/v1/tokens")["data"]
     now = datetime.now(UTC)
-    for token in own:
-        token["state"] = state_of({"revoked_at": None, **token}, now)
     for key in found["data"]:
         key["state"] = state_of(key, now)
-        key["says"] = [TITLES[scope] for scope in key["scopes"] if scope in TITLES]
-        key["suite"] = [scope for scope in key["scopes"] if scope not in TITLES]
-    return framed(request, "pages/keys.html", {"title": "Keys", "keys": found["data"], "next": found["next"], "tokens": own})
+        key["says"] = [TITLES.get(scope, scope) for scope in key["scopes"]]
+    return framed(request, "pages/keys.html", {"title": "Keys", "keys": found["data"], "next": found["next"]})
 
 
 def state_of(key: dict[str, Any], now: datetime) -> str:
@@ -91,9 +94,7 @@ def form_page(request: HttpRequest, form: dict[str, Any], key: dict[str, Any] | 
         "title": "Change a key" if key else "Make a key",
         "key": key,
         "form": form,
-        "scopes": BENCH,
-        "suite": SUITE,
-        "has_suite": any(scope in form.get("scopes", ()) for scope, _, _ in SUITE),
+        "scopes": SCOPES,
         # Collections that are gone stay on the list of a key that names them.
         "there": there + [name for name in chosen if name not in there],
         **(wrong(refused, expires_at="expires") if refused else {}),

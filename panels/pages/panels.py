@@ -66,6 +66,8 @@ def one(request: HttpRequest, panel_id: str) -> HttpResponse:
             door.call(request, "DELETE", address)
             messages.success(request, "The prompt and the answers are deleted. Figures and verdicts stay.")
             return redirect("pages:panel", panel_id)
+        if request.POST.get("action") == "task" and seats.task_maker:
+            return kept_as_task(request, panel_id)
         try:
             door.call(request, "POST", "/bench/verdict", seats.verdict_of(request.POST))
         except Refused as refused:
@@ -86,6 +88,7 @@ def one(request: HttpRequest, panel_id: str) -> HttpResponse:
         "turns": seats.turns(panel["prompt"]),
         "seats": shown,
         **seats.frame(request, reverse("pages:panel", args=[panel_id])),
+        "keeps_tasks": bool(seats.task_maker),
         "is_own": panel["judge"] == request.user.get_username(),
         "has_texts": panel["prompt"] is not None or any(seat["text"] is not None for seat in shown),
         "is_under_way": is_under_way,
@@ -94,6 +97,19 @@ def one(request: HttpRequest, panel_id: str) -> HttpResponse:
         "calls": [] if is_under_way or "read" not in scopes_of(request) else door.read(request, "/bench/calls", panel=panel_id, limit=200)["data"],
     }
     return framed(request, "pages/panel.html", context, status=400 if wrong else 200)
+
+
+def kept_as_task(request: HttpRequest, panel_id: str) -> HttpResponse:
+    """Keeps a verdict of the reader's as private tasks."""
+    try:
+        kept = door.call(request, "POST", seats.task_maker[0], {"call": request.POST.get("call", "")})
+    except Refused as refused:
+        messages.error(request, refused.detail)
+    else:
+        count = kept["added"]
+        control = "" if kept["has_control"] else " Name a claim of the other kind, too, and they have a control."
+        messages.success(request, f"{count} private task{'s' if count != 1 else ''} kept.{control}" if count else "It was kept as tasks before.")
+    return redirect(f"{reverse('pages:panel', args=[panel_id])}#{request.POST.get('call', '')}")
 
 
 def comparison(kept: Any, shown: list[dict[str, Any]]) -> dict[str, Any] | None:

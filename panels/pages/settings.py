@@ -26,6 +26,7 @@ GROUPS = {
     "discover": "Discover",
     "nearby": "First steps",
     "signins": "Sign-ins at providers",
+    "suite": "Benchmarks",
 }
 TITLES = {
     "records.half_life_days": "Half-life of a verdict",
@@ -36,6 +37,7 @@ TITLES = {
     "health.confirm_after_minutes": "Wait before the last look",
     "catalog.sources": "Catalogs that are read",
     "discover.own_app": "Models free only to a provider's own app",
+    "suite.starter": "Ask models the starter pack by itself",
     "nearby.addresses": "Addresses to look for model servers at",
 }
 SCHEDULES = {

@@ -305,7 +305,7 @@ def findings(source: str, tree: ast.Module) -> frozenset[str]:
 
 
 def is_literal(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value not in (None, True, False, ...)
+    return isinstance(node, ast.Constant) and not isinstance(node.value, bool) and node.value is not None and node.value is not ...
 
 
 def exported(tree: ast.Module) -> set[str]:

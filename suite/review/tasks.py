@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+APART = 5
 MARK = "Benchmark data of Benchwarmers, not for training. Canary"
 
 
@@ -49,7 +50,7 @@ def canary(name: str) -> str:
 
 
 def rows_of(pairs: Sequence[Pair], mark: str, seed: int) -> list[dict[str, Any]]:
-    """Writes pairs as rows, in an order and under ids that do not tell which half is which, the halves of one pair never neighbours where that is possible."""
+    """Writes pairs as rows, in an order and under ids that do not tell which half is which."""
     chance = random.Random(seed)
     firsts: list[dict[str, Any]] = []
     seconds: list[dict[str, Any]] = []
@@ -71,8 +72,12 @@ def rows_of(pairs: Sequence[Pair], mark: str, seed: int) -> list[dict[str, Any]]
             )
     order = list(range(len(pairs)))
     chance.shuffle(order)
-    # The second halves come in the same order, after all first ones: those of one pair are as far apart as they can be, wherever a run is cut off.
-    return [firsts[i] for i in order] + [seconds[i] for i in order]
+    # Blocks of first halves, then of their second ones: no pair stands together, and a run of the first rows still has whole pairs.
+    found = []
+    for start in range(0, len(order), APART):
+        block = order[start : start + APART]
+        found += [firsts[i] for i in block] + [seconds[i] for i in block]
+    return found
 
 
 def claim_rows(claims: Sequence[ClaimTask], mark: str, seed: int) -> list[dict[str, Any]]:

@@ -8,10 +8,12 @@ from typing import Any
 
 from django.utils import timezone
 
+from access import preferences
 from access.caller import Caller
 from catalog.load import load_models
 from health import errands
 from suite.models import Run, Subset
+from suite.review import packs
 from suite.running import engine, launching
 
 WAIT = timedelta(seconds=30)
@@ -24,14 +26,21 @@ TASKS = 50
 SERVER = Caller(kind="user", judge="server", scopes=frozenset({"ask", "admin", "runs:write", "registry:read"}))
 
 
+# Whether passes run the starter pack, and load it where it is missing. Off: nothing is spent by itself until somebody says so.
+STARTER = "suite.starter"
+STARTER_TELLS = "Whether onboarding in full and the weekly schedule ask models the starter pack of review tasks; it is loaded when it is first needed."
+
+
 def subsets() -> list[Subset]:
-    """The subsets that passes run: those marked by their recipe."""
+    """The subsets that passes run: those marked by their recipe, and the starter pack where it is switched on."""
+    pack = packs.loaded(packs.find(packs.STARTER)) or packs.load(packs.STARTER, "server") if preferences.value(STARTER) else []
     rows = Subset.objects.filter(deleted_at=None, retired_at=None, version__gt=0, benchmark__deleted_at=None).select_related("benchmark").order_by("created_at")
-    return [row for row in rows if row.recipe.get("passes") is True]
+    names = {row.pk for row in pack}
+    return [row for row in rows if row.recipe.get("passes") is True or row.pk in names]
 
 
 def is_set_up() -> bool:
-    return bool(subsets())
+    return bool(preferences.value(STARTER)) or bool(subsets())
 
 
 def launch(alias: str, source: str, reference: str) -> list[Run]:
@@ -58,7 +67,10 @@ def onboarded(alias: str, batch: str, task: errands.Task) -> Mapping[str, Any]:
     """The suite's stage of onboarding: launches, then waits in the queue until all have ended."""
     runs = launch(alias, "onboarding", f"{batch}:{alias}"[:200])
     if not runs:
-        return {"outcome": "skipped", "said": "No subset is marked for passes, so there is nothing to run."}
+        return {
+            "outcome": "skipped",
+            "said": "No benchmark is switched on for passes: nothing is spent. The setting suite.starter switches the starter pack on.",
+        }
     if open_ones := [run for run in runs if run.status in (Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HALTING)]:
         if task.is_cancelled():
             return {"outcome": "skipped", "said": "Cancelled."}

@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from access import budgets
-from access.models import Key
 from catalog.models import Endpoint
 from health import alerts, rollups
 from health.models import Attempt, LearnedLimit
@@ -33,7 +32,6 @@ PAGES = [
     "calls",
     "keys",
     "key_new",
-    "token_new",
     "connect",
     "settings",
     "schedules",
@@ -60,10 +58,6 @@ def full_bench(db: None) -> None:
     rollups.rebuild()
     for name, usd in ((seed.HOSTILE[0], "0.001"), ("operator", "0.02"), (seed.HOSTILE[-1], "5")):
         budgets.make({"kind": "owner", "name": name, "budget_usd": usd}, "admin")
-    for number, (label, kind) in enumerate((("laptop", "live"), ("nightly ci with quite a long name here", "test"))):
-        scopes = ["read", "runs:read", "runs:write", "artifacts:read", "registry:read"]
-        hint = f"bw_{kind}_pat_…a1Z{number}"
-        Key.objects.create(name=f"admin/{label}", owner="admin", hint=hint, digest=f"{number}" * 64, scopes=scopes)
     alerts.raise_alert("drift", seed.HOSTILE[0], "d:1", seed.HOSTILE[1])
 
 
