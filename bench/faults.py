@@ -16,10 +16,11 @@ OUTPUT_TOKENS = 7
 MARK = re.compile(r"q=([\w.-]+);")
 
 # What an endpoint does, by share. `good` answers whole, at times late; `bad` does everything that providers have been seen to do.
-# `new` is where models are onboarded: so slow that a kill meets a call.
+# `new` is where models are onboarded: so slow that a kill meets a call. `suite` is asked by runs.
 FATES = {
     "good": {"whole": 85, "slow": 15},
     "new": {"whole": 1},
+    "suite": {"whole": 90, "error": 5, "cut": 5},
     "bad": {"whole": 40, "slow": 10, "cut": 15, "stall": 5, "error": 15, "html": 5, "empty": 5, "hang_up": 5},
 }
 

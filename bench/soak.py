@@ -1,4 +1,4 @@
-"""The fault run: calls, panels, streams and models being onboarded while processes are killed and the database is taken away; then the books are compared.
+"""The fault run: calls, panels, streams, onboarding and runs of the suite while processes are killed and the database is taken away; then books are compared.
 
 `python -m bench.soak`, or `make soak`. Ten minutes by default; `--seconds N` another length, `--seed S` the same faults again (the seed is printed).
 With a PostgreSQL (`--postgres URL`, else one on 127.0.0.1:5432 that lets this user in) two `serve` share a database of their own in it, reached through a
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from bench import books, machine, newcomers, servers
+from bench import books, machine, newcomers, servers, soaked
 from bench.cable import Cable
 from bench.callers import Callers
 from bench.faults import FaultyUpstream
@@ -124,6 +124,8 @@ class Soak:
     pace: float = 1.0
     postgres: str = ""
     onboards: int = 0
+    runs: int = 0
+    tasks: int = 0
     new_s: tuple[float, float] = (4.0, 12.0)
     say: Callable[[str], None] = print
     upstream: FaultyUpstream = field(init=False)
@@ -157,6 +159,7 @@ class Soak:
                 for serve in self.serves:
                     await serve.until_ready()
                 await self.newcomers_over()
+                await self.runs_over()
                 await self.settled()
                 found = self.compared()
                 found.wrong += await self.end_in_order()
@@ -231,8 +234,11 @@ class Soak:
                 }
                 for name in ("good", "bad")
             ]
-            + [newcomers.endpoint(self.upstream.port)],
-            "models": [{"alias": a, "endpoint": a.split("-")[0], "served_name": a, "facts": facts} for a in ("good-1", "good-2", "good-3", "bad-1", "bad-2")],
+            + [newcomers.endpoint(self.upstream.port), soaked.endpoint(self.upstream.port)],
+            "models": [
+                {"alias": a, "endpoint": a.split("-")[0], "served_name": a, "facts": facts}
+                for a in ("good-1", "good-2", "good-3", "bad-1", "bad-2", soaked.MODEL)
+            ],
             "collections": [
                 {
                     "name": "mixed",
@@ -258,6 +264,8 @@ class Soak:
             keys[name] = made["key"]
         if self.onboards:
             await asyncio.to_thread(newcomers.begin, first.port, operator, self.onboards)
+        if self.runs:
+            await asyncio.to_thread(soaked.begin, first.port, operator, self.runs, self.tasks)
         return keys
 
     # ------------------------------------------------------------------ faults
@@ -316,10 +324,25 @@ class Soak:
         found = books.compare(kept, self.upstream.served, self.asking.heard)
         if self.onboards:
             newcomers.compare(self.seen(), kept, self.upstream.served, self.onboards, len(self.fallen), found)
+        if self.runs:
+            soaked.compare(self.seen_runs(), kept, self.upstream.served, found)
         return found
 
     def seen(self) -> newcomers.Seen:
         return newcomers.read_from(self.serves[0].folder / "home" / "benchwarmers.sqlite3", self.database)
+
+    def seen_runs(self) -> soaked.Seen:
+        return soaked.read_from(self.serves[0].folder / "home" / "benchwarmers.sqlite3", self.database)
+
+    async def runs_over(self) -> None:
+        """Waits until every run has ended. Errors: CannotStart."""
+        give_up = time.monotonic() + NEWCOMERS_S
+        while self.runs and not (seen := await asyncio.to_thread(self.seen_runs)).is_over:
+            if time.monotonic() > give_up:
+                raise servers.CannotStart(f"Runs did not end within {NEWCOMERS_S:.0f} s: {seen.runs}")
+            await asyncio.sleep(0.5)
+        if self.runs:
+            await asyncio.to_thread(servers.manage, self.serves[0].environment, "shell", "-v", "0", "-c", newcomers.SWEEP)
 
     async def newcomers_over(self) -> None:
         """Waits until every newcomer has ended, then lets what died under its calls be swept. Errors: CannotStart."""
@@ -392,6 +415,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--callers", type=int, default=16)
     parser.add_argument("--onboards", type=int, default=20, help="models that are onboarded meanwhile")
+    parser.add_argument("--runs", type=int, default=2, help="runs of the suite that go on meanwhile")
     parser.add_argument("--postgres", default=POSTGRES, help=f"a PostgreSQL in which a database may be made ({POSTGRES})")
     parser.add_argument("--sqlite", action="store_true", help="one serve on SQLite, even where a PostgreSQL answers")
     given = parser.parse_args()
@@ -407,6 +431,9 @@ def main() -> int:
         callers=given.callers,
         postgres=postgres,
         onboards=given.onboards,
+        runs=given.runs,
+        # At most a thousand, and so many that asking takes about as long as the faults.
+        tasks=max(60, min(1000, round(given.seconds * 2.5 / max(given.runs, 1)))),
         say=lambda line: print(line, flush=True),
     )
     try:
