@@ -143,6 +143,7 @@ async def work_on(gateway: Gateway, proxy: Proxy, paces: Paces, run_id: str, nam
             paces.adopt(await in_thread(paces.exchange))
             try:
                 await worker.run()
+                paces.adopt(await in_thread(paces.exchange))  # what was found since the last look is the next process's, too
             finally:
                 paces.leave(run_id, pace)
         if (worker and worker.was_taken) or (not standing.is_over and await in_thread(left_count, plan) > 0):
