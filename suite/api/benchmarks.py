@@ -13,10 +13,11 @@ from access import audit
 from access.caller import Caller
 from suite import ids
 from suite.api import shapes
-from suite.api.problems import Conflict, Missing, Unprocessable
+from suite.api.deleting import taken_away
+from suite.api.problems import Missing, Unprocessable
 from suite.api.repeats import idempotent
 from suite.api.view import View, labels, text, visibility_is_derived
-from suite.models import Benchmark, Run, Subset
+from suite.models import Benchmark, Subset
 from suite.running.targets import find_benchmark
 from suite.seeing import owns, readable_benchmarks
 
@@ -80,12 +81,7 @@ class OneBenchmark(View):
     def delete(self, request: Request, benchmark: str) -> Response:
         """Takes a benchmark away that nothing was measured by."""
         row = self.mine(benchmark)
-        if Run.objects.filter(benchmark=row).exclude(status=Run.Status.DELETED).exists():
-            raise Conflict("benchmark_in_use", "Runs refer to this benchmark, and they are history. Hide it by hiding its runs.")
-        row.deleted_at = timezone.now()
-        row.save(update_fields=["deleted_at"])
-        audit.record(self.actor, "benchmark.delete", row.name)
-        return Response(status=204)
+        return taken_away(self, row, "benchmark", "Runs refer to this benchmark, and they are history. Hide it by hiding its runs.", row.name)
 
 
 class RegistryBenchmarks(View):

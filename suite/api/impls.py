@@ -12,7 +12,8 @@ from rest_framework.response import Response
 from access import audit
 from suite import ids
 from suite.api import shapes
-from suite.api.problems import Conflict, Missing, Unprocessable, wrong
+from suite.api.deleting import taken_away
+from suite.api.problems import Missing, Unprocessable, wrong
 from suite.api.repeats import idempotent
 from suite.api.subsets import find_subset
 from suite.api.view import View, flag, text
@@ -121,12 +122,7 @@ class OneImpl(View):
     def delete(self, request: Request, impl: str) -> Response:
         """Takes an impl away that no run was scored by."""
         row = find_impl(self, impl, to_change=True)
-        if Run.objects.filter(impl=row).exclude(status=Run.Status.DELETED).exists():
-            raise Conflict("impl_in_use", "Runs were scored by this impl, and they are history.")
-        row.deleted_at = timezone.now()
-        row.save(update_fields=["deleted_at"])
-        audit.record(self.actor, "impl.delete", row.pk)
-        return Response(status=204)
+        return taken_away(self, row, "impl", "Runs were scored by this impl, and they are history.", row.pk)
 
 
 class ImplCode(View):

@@ -13,12 +13,13 @@ from rest_framework.response import Response
 from access import audit
 from suite import ids
 from suite.api import shapes
+from suite.api.deleting import taken_away
 from suite.api.problems import Conflict, Missing, wrong
 from suite.api.repeats import idempotent
 from suite.api.uploads import Json, Lines, Ndjson
 from suite.api.view import View, flag, text, visibility_is_derived
 from suite.authoring import amending, graders, recipes, rows, subsets
-from suite.models import Run, Subset, Version
+from suite.models import Subset, Version
 from suite.running.targets import find_benchmark
 from suite.seeing import may_read_benchmark, owns
 
@@ -100,12 +101,7 @@ class OneSubset(View):
     def delete(self, request: Request, subset: str) -> Response:
         """Takes a subset away that nothing was measured by."""
         row = find_subset(self, subset, to_change=True)
-        if Run.objects.filter(subset=row).exclude(status=Run.Status.DELETED).exists():
-            raise Conflict("subset_in_use", "Runs refer to this subset, and they are history.")
-        row.deleted_at = timezone.now()
-        row.save(update_fields=["deleted_at"])
-        audit.record(self.actor, "subset.delete", f"{row.benchmark.name}/{row.slug}")
-        return Response(status=204)
+        return taken_away(self, row, "subset", "Runs refer to this subset, and they are history.", f"{row.benchmark.name}/{row.slug}")
 
 
 class SubsetTasks(View):
