@@ -22,21 +22,22 @@ def driver(bench: Bench) -> Driver:
 def test_a_failure_of_any_form_is_no_answer(bench: Bench, driver: Driver) -> None:
     """A row that asks for nothing would be passed by silence, so whatever failed on the way must not be graded (su-01, su-05)."""
     task = {"task_id": "q", "input": {"question": "Which line is wrong?", "code": "x = 1\n"}, "expected": {"lines": []}}
-    for name, failure in (
-        ("not found", status(404, body={"error": "model not found"})),
-        ("an error with 200", whole({"error": "bad option"})),
-        ("no JSON", whole(b"not json")),
-        ("a page", html()),
-        ("nothing", whole(b"")),
-    ):
-        model = bench.model(name.replace(" ", "-"), failure)
-        bench.load()
-        run = driver.launch(driver.subset([task], grader={"kind": "review_line"}), model, limits={"task": {"attempts": 1}})
-        found = driver.api("GET", f"runs/{run['id']}?wait=60&expand=summary")
-        summary = found["summary"]
+    failures = {
+        "not-found": status(404, body={"error": "model not found"}),
+        "an-error-with-200": whole({"error": "bad option"}),
+        "no-json": whole(b"not json"),
+        "a-page": html(),
+        "nothing": whole(b""),
+    }
+    models = {name: bench.model(name, failure) for name, failure in failures.items()}
+    bench.load()
+    subset = driver.subset([task], grader={"kind": "review_line"})
+    runs = {name: driver.launch(subset, model, limits={"task": {"attempts": 1}})["id"] for name, model in models.items()}
+    for name, run in runs.items():
+        summary = driver.api("GET", f"runs/{run}?wait=60&expand=summary")["summary"]
         assert (summary["errored"], summary["scored"], summary["passed"], summary["pass_rate"]) == (1, 0, 0, None), name
         assert summary["coverage"] == 0.0, name
-        (row,) = driver.api("GET", f"runs/{run['id']}/tasks")["data"]
+        (row,) = driver.api("GET", f"runs/{run}/tasks")["data"]
         assert (row["outcome"], row["score"], row["passed"], row["preview"]) == ("infrastructure", None, None, ""), name
 
 
