@@ -53,6 +53,7 @@ def test_thinking_that_never_ends_is_no_answer_and_not_wrong(bench: Bench, drive
         summary = found["summary"]
         assert (summary["truncated"], summary["failed"], summary["passed"], summary["pass_rate"]) == (1, 0, 0, None), name
         assert "max_tokens" in summary["warnings"][0]
+        assert "stop" not in bench.fake.calls_to(model)[0].json, "nothing that could fire while it thinks"
 
 
 def test_the_same_question_with_another_answer_is_another_task(bench: Bench, driver: Driver) -> None:
