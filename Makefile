@@ -21,7 +21,7 @@ check: ## Every check that a change must pass (QUICK=1 leaves out the slow ones)
 demo: ## Fetch a small real model (about 130 MB), serve it here and ask it a panel
 	@exec scripts/demo.sh $(ARGS)
 
-bench: ## Measure speed and memory beside LiteLLM's proxy
+bench: ## Measure speed and memory beside LiteLLM, Inspect AI and lm-evaluation-harness
 	@exec scripts/bench.sh $(ARGS)
 
 soak: ## Ten minutes of kills and outages; then the books are compared

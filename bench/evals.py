@@ -1,4 +1,4 @@
-"""Measures a run of the suite beside Inspect AI and lm-evaluation-harness: `python -m bench.evals`, or `make bench ARGS=evals`.
+"""Measures a run of the suite beside Inspect AI and lm-evaluation-harness: `python -m bench.evals`, as `make bench` does after the calls.
 
 The same questions by the same compiled upstream, 32 at once, one program after the other. What a program takes to start is taken out: each runs a small set
 and a large one, and the difference is divided by the samples between. `--samples` how many, `--alone` leaves the others out (and their downloads, about
@@ -145,7 +145,8 @@ def inspect(folder: Path, port: int) -> Callable[[int], Took]:
         (here / "task.py").write_text(INSPECT_TASK)
         (here / "rows.jsonl").write_text("".join(json.dumps({"question": question(n)}) + "\n" for n in range(count)))
         command = [str(venv / "bin" / "inspect"), "eval", "task.py", "--model", "openai/fake-l0", "--max-connections", str(AT_ONCE), "--display", "none"]
-        command += ["--no-fail-on-error", "--log-dir", "logs"]
+        # The upstream speaks chat completions, as both others ask for.
+        command += ["-M", "responses_api=false", "--no-fail-on-error", "--log-dir", "logs"]
         return timed(command, here, {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "sk-fake"})
 
     return run
