@@ -249,7 +249,7 @@ def mine(mining: Mining, count: int, most_commits: int = 5000) -> list[Pair]:
 
 def pair_of(mining: Mining, fix: Fix, both: tuple[Half, Half], verified: str) -> Pair:
     faulty, clean = both
-    name = hashlib.sha256(f"{mining.place.name}\n{fix.commit.id}\n{fix.path}".encode()).hexdigest()[:12]
+    name = hashlib.sha256(f"{mining.place.name}\n{fix.commit.id}\n{fix.path}\n{fix.function.name}".encode()).hexdigest()[:12]
     source = {
         "repo": mining.place.name,
         "path": fix.path,
