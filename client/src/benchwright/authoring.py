@@ -118,6 +118,27 @@ class Subsets:
         found: Object = self._transport.json("POST", "/v1/subsets:distill", body, key=idempotency_key, may_repeat=True)
         return found
 
+    def from_verdict(self, call: Named, idempotency_key: str | None = None) -> Object:
+        """Keeps the claims that one judged in an answer as private tasks, by the answer's call. The same again is nothing new."""
+        found: Object = self._transport.json("POST", "/v1/subsets:from-verdict", {"call": id_of(call)}, key=idempotency_key, may_repeat=True)
+        return found
+
+
+class Packs:
+    """Review tasks that come with the server."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> Page:
+        return self._transport.page(path("packs"), {})
+
+    def load(self, pack: str, passes: bool | None = None, idempotency_key: str | None = None) -> Object:
+        """Loads one; with `passes` onboarding in full and the weekly schedule run it, or no longer do."""
+        body = given(passes=passes)
+        found: Object = self._transport.json("POST", path("packs", pack, "load"), body, key=idempotency_key, may_repeat=True, timeout_s=600)
+        return found
+
 
 class Impls:
     def __init__(self, transport: Transport) -> None:

@@ -9,7 +9,7 @@ from benchwarmers_client.server import BadAddress
 
 from benchwright import profiles
 from benchwright.account import Billing, HostPolicy, Secrets, Settings, Webhooks
-from benchwright.authoring import Benchmarks, Built, Impls, Subsets
+from benchwright.authoring import Benchmarks, Built, Impls, Packs, Subsets
 from benchwright.errors import BenchwrightError
 from benchwright.objects import Object, id_of
 from benchwright.registry import Registry, Sweeps
@@ -33,6 +33,7 @@ class Benchwright:
         self.runs = Runs(transport)
         self.benchmarks = Benchmarks(transport)
         self.subsets = Subsets(transport)
+        self.packs = Packs(transport)
         self.impls = Impls(transport)
         self.built = Built(transport)
         self.registry = Registry(transport)
