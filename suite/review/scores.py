@@ -89,10 +89,10 @@ def rate(found: Sequence[tuple[bool, str]]) -> dict[str, Any]:
     """Gives a rate with its interval, clustered where the tasks have clusters."""
     hits, n = sum(hit for hit, _ in found), len(found)
     clusters = [cluster or f"#{i}" for i, (_, cluster) in enumerate(found)]
-    wide = 0 < hits < n and len(set(clusters)) < n and len(set(clusters)) > 1
-    interval = intervals.mean([float(hit) for hit, _ in found], clusters) if wide else intervals.wilson(hits, n)
+    wide = len(set(clusters)) < n
+    interval = intervals.rate([hit for hit, _ in found], clusters) if wide else intervals.wilson(hits, n)
     return {
         "rate": hits / n if n else None,
-        "ci95": [max(0.0, interval.low), min(1.0, interval.high)] if interval else None,
+        "ci95": [interval.low, interval.high] if interval else None,
         "n": n,
     }

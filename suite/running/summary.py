@@ -24,7 +24,7 @@ MOST_FOR_CLUSTERS = 200_000
 
 
 # What is kept of runs that have ended; another form of it is summed anew.
-FORM = 2
+FORM = 3
 # Of a run that goes on, and is so large that summing it takes its time, a sum may be so old. Units: tasks, seconds.
 LARGE, FRESH_S, MOST_RECENT = 5_000, 5.0, 64
 recent: dict[tuple[str, int], tuple[float, dict[str, Any]]] = {}
@@ -140,12 +140,12 @@ def summed(run: Run, number: int) -> dict[str, Any]:
 
 
 def of_rate(run: Run, scoring: int, passed: int, scored: int, confidence: float = intervals.CONFIDENCE) -> Interval | None:
-    """Gives the pass rate's interval: Wilson's, or where tasks come in clusters the mean's, which is wider."""
+    """Gives the pass rate's interval: Wilson's, and where tasks come in clusters as wide as those make it."""
     tasks = Task.objects.filter(run=run, scoring=scoring, score__isnull=False)
     if scored == 0 or scored > MOST_FOR_CLUSTERS or not tasks.exclude(cluster="").exists():
         return intervals.wilson(passed, scored, confidence)
     rows = list(tasks.values_list("passed", "cluster", "position"))
-    return intervals.mean([float(bool(p)) for p, _, _ in rows], [cluster or position for _, cluster, position in rows], confidence)
+    return intervals.rate([bool(p) for p, _, _ in rows], [cluster or position for _, cluster, position in rows], confidence)
 
 
 def of_trials(run: Run, scoring: int) -> dict[str, Any] | None:

@@ -89,3 +89,27 @@ def mean(values: Sequence[float], clusters: Sequence[Hashable] | None = None, co
     stderr = sqrt(fsum(s * s for s in sums.values()) * groups / (groups - 1)) / n
     half = student(0.5 + confidence / 2, groups - 1) * stderr
     return Interval(centre, centre - half, centre + half, stderr, n, groups)
+
+
+def rate(passes: Sequence[bool], clusters: Sequence[Hashable], confidence: float = CONFIDENCE) -> Interval | None:
+    """Works out the interval of a rate of 0/1 outcomes that come in clusters: Wilson's, as of the number of independent ones that would be as uncertain.
+
+    The mean's own interval has no width where all failed or all passed, and reaches below 0 near there. Where all agree as many count as there are
+    clusters; nowhere more than there are outcomes. One cluster tells nothing: 0 to 1. None of nothing.
+    Source: E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number of positive counts, Survey Methodology 24 (1998).
+    """
+    plain = mean([float(p) for p in passes], clusters, confidence)
+    if plain is None:
+        return None
+    if plain.stderr is None:
+        return Interval(plain.estimate, 0.0, 1.0, None, plain.n, plain.clusters)
+    p, spread = plain.estimate, plain.estimate * (1 - plain.estimate)
+    # All alike in each cluster and so few of them that their spread is nothing by chance: no more than there are clusters.
+    alone = min(plain.n, spread / plain.stderr**2) if plain.stderr > 0 else float(plain.clusters)
+    t = student(0.5 + confidence / 2, plain.clusters - 1)
+    whole = 1 + t * t / alone
+    centre = (p + t * t / (2 * alone)) / whole
+    half = t * sqrt(spread / alone + t * t / (4 * alone * alone)) / whole
+    low = 0.0 if p == 0 else max(0.0, centre - half)
+    high = 1.0 if p == 1 else min(1.0, centre + half)
+    return Interval(p, low, high, plain.stderr, plain.n, plain.clusters)

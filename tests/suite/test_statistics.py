@@ -75,6 +75,36 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     assert held / tries > 0.9
 
 
+@pytest.mark.parametrize(("truth", "alike", "groups", "size"), [(0.1, 0.3, 30, 5), (0.05, 0.3, 12, 6), (0.9, 0.6, 40, 2), (0.5, 0.5, 30, 5), (0.3, 0.4, 8, 10)])
+def test_intervals_of_clustered_rates_hold_the_truth_near_the_ends_too(truth: float, alike: float, groups: int, size: int) -> None:
+    draw, held, tries = random.Random(11), 0, 300
+    for _ in range(tries):
+        passes, clusters = [], []
+        for cluster in range(groups):
+            here = draw.betavariate(truth * (1 - alike) / alike, (1 - truth) * (1 - alike) / alike)
+            for _ in range(size):
+                passes.append(draw.random() < here)
+                clusters.append(cluster)
+        found = intervals.rate(passes, clusters)
+        assert found is not None
+        assert 0 <= found.low <= found.estimate <= found.high <= 1
+        held += found.low <= truth <= found.high
+    assert held / tries > 0.91
+
+
+@pytest.mark.parametrize("all_are", [True, False])
+def test_what_all_clusters_agree_on_is_not_certain(all_are: bool) -> None:
+    found = intervals.rate([all_are] * 40, [i // 2 for i in range(40)])
+    alone = intervals.wilson(40 if all_are else 0, 40)
+    assert found
+    assert alone
+    assert found.high - found.low > alone.high - alone.low > 0.05
+    one = intervals.rate([all_are] * 9, ["only"] * 9)
+    assert one
+    assert (one.low, one.high, one.stderr) == (0.0, 1.0, None)
+    assert intervals.rate([], []) is None
+
+
 @pytest.mark.parametrize(("wins", "losses", "p"), [(10, 2, 0.0386), (5, 0, 0.0625), (6, 0, 0.0313), (7, 7, 1.0), (0, 0, 1.0), (2, 10, 0.0386), (1, 0, 1.0)])
 def test_mcnemar_is_exact(wins: int, losses: int, p: float) -> None:
     assert abs(paired.mcnemar(wins, losses) - p) < 6e-5
