@@ -167,6 +167,13 @@ class Live:
         self._server.send_signal(signal.SIGTERM)
         return self._server.wait(STOP_S)
 
+    def kill(self) -> None:
+        """Kills `serve`, and waits until those that it started have seen that and gone."""
+        assert self._server
+        self._server.kill()
+        self._server.wait(STOP_S)
+        eventually(lambda: not self.is_alive(), "the end of its workers")
+
     def stop(self) -> list[str]:
         """Ends everything. Gives what was wrong with the run: tracebacks in the log, a server that did not end."""
         wrong = []

@@ -20,7 +20,7 @@ from suite.pages.runs import shown
 from suite.templatetags.suite import OUTCOMES
 
 # What a log of a run tells: all but the tasks' own results, which stand in their table.
-TOLD = "RunQueued,PhaseStarted,PhaseCompleted,RunHalting,RunHalted,RunFinished,RunFailed,RunResumed,LimitWarning,TaskRetried,TaskErrored,HostBlocked,Log"
+TOLD = "RunQueued,PhaseStarted,PhaseCompleted,RunHalting,RunFinished,LimitWarning,TaskRetried,TaskErrored,HostBlocked,Log"
 NEWEST_EVENTS = 500
 OVER = ("ok", "failed", "halted")
 TASK_FILTERS = ("outcome", "kind", "passed", "task_id", "version")
@@ -91,13 +91,11 @@ def said(event: dict[str, Any]) -> str:
         case "PhaseCompleted":
             return f"{data.get('phase')} is done."
         case "RunFinished":
-            return "Finished."
-        case "RunFailed":
-            return f"Failed: {data.get('error')}"
+            why = data.get("error") or data.get("halt_reason")
+            ended = {"failed": "Failed", "halted": "Halted"}.get(data.get("status", ""), "Finished")
+            return f"{ended}: {why}" if why else f"{ended}."
         case "RunHalting":
             return f"Halting: {data.get('halt_reason')}."
-        case "RunHalted":
-            return f"Halted: {data.get('halt_reason')}."
         case "Log":
             return str(data.get("message", ""))
         case _:

@@ -107,6 +107,8 @@ def claim(name: str, besides: Collection[str] = (), lane: str = codehosts.ALL) -
         if worker:
             sweep.drain()
             ledger.catch_up(run_id)
+            if not Run.objects.filter(pk=run_id, worker=name).exists():
+                continue  # its end was among what the dead process had written
         return str(run_id)
     return None
 

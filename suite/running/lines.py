@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from suite.grading import noise
 from suite.grading.contract import Call, Options, Output
 from suite.grading.outcomes import SCORED, Grade
 from suite.running import recording
@@ -62,7 +63,7 @@ def line_of(
         "panel": said.panel,
         "outcome": str(grade.outcome),
         "score": grade.score if grade.outcome in SCORED else None,
-        "reason": grade.reason[:60],
+        "reason": noise.marked(grade, said.output.text).reason[:60],
         "finish_reason": said.finish_reason[:40],
         "started_at": started_at.isoformat(),
         "finished_at": finished_at.isoformat(),

@@ -272,8 +272,14 @@ def tell(cursor: Any, run: str, events: Sequence[tuple[str, Mapping[str, Any]]],
 
 
 def commit_notes(cursor: Any, items: Sequence[Mapping[str, Any]]) -> None:
-    """Keeps events that come with no row. One with `once` is told once of its kind; any other may be told again where its line is committed again."""
+    """Keeps events that come with no row. One with `once` is told once of its kind; any other may be told again where its line is committed again.
+
+    Of a run that has ended nothing more is told: its end is the last event that anybody waits for.
+    """
     for item in items:
+        cursor.execute("SELECT status FROM suite_run WHERE id = %s", [item["run_id"]])
+        if (row := cursor.fetchone()) is None or row[0] in TERMINAL:
+            continue
         if item.get("once"):
             cursor.execute("SELECT data FROM suite_event WHERE run_id = %s AND type = %s", [item["run_id"], item["type"]])
             told = [orjson.loads(data) if isinstance(data, str) else data for (data,) in cursor.fetchall()]

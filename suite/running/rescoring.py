@@ -13,6 +13,7 @@ from django.db.models import F
 from access.ids import new_id
 from suite import grading
 from suite.api.problems import Conflict, Unprocessable
+from suite.grading import noise
 from suite.grading.contract import Call, Options, Output
 from suite.grading.outcomes import Grade, Outcome
 from suite.models import Impl, Row, Run, Sample, Task
@@ -103,6 +104,6 @@ def regraded(sample: Sample, row: Row, kind_name: str, options: Options) -> Grad
         kind = grading.every()[kind_name or row.kind]
         if kind.needs_sandbox or kind.needs_judge:  # a row of its own kind among others: what it came to stands
             return Grade(Outcome(sample.outcome), sample.score, reason=sample.reason)
-        return kind.grade(output, body["input"], body["expected"], options)
+        return noise.marked(kind.grade(output, body["input"], body["expected"], options), output.text)
     except Exception as error:
         return Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}")

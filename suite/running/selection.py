@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from suite.api.problems import Unprocessable, Wrong
 from suite.models import Row, Run, Task
+
+LOOKED_UP = 500  # values in one statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,8 @@ def choose_ids(subset: str, version: int, task_ids: Sequence[str]) -> Selection:
     """Takes named rows. Errors: Unprocessable listing those that are none."""
     wanted = list(dict.fromkeys(task_ids))
     found: dict[str, int] = {}
-    for start in range(0, len(wanted), 500):
-        found |= dict(rows_of(subset, version).filter(task_id__in=wanted[start : start + 500]).values_list("task_id", "position"))
+    for start in range(0, len(wanted), LOOKED_UP):
+        found |= dict(rows_of(subset, version).filter(task_id__in=wanted[start : start + LOOKED_UP]).values_list("task_id", "position"))
     if unknown := [name for name in wanted if name not in found]:
         raise Unprocessable(
             "unknown_task",
@@ -60,9 +62,9 @@ def choose_failed(parent: Run, subset: str, version: int) -> Selection:
     tasks = Task.objects.filter(run=parent, scoring=parent.scoring)
     passed = set(tasks.filter(passed=True).values_list("task_id", flat=True))
     chosen = parent.selection.get("positions")
-    rows = rows_of(subset, version)
-    rows = rows.filter(position__in=chosen) if chosen is not None else rows.filter(position__lt=parent.total)
-    positions = [position for position, task_id in rows.order_by("position").values_list("position", "task_id") if task_id not in passed]
+    wanted = frozenset(chosen) if chosen is not None else range(parent.total)
+    there = rows_of(subset, version).order_by("position").values_list("position", "task_id").iterator(chunk_size=5000)
+    positions = [position for position, task_id in there if position in wanted and task_id not in passed]
     if not positions:
         raise Unprocessable(
             "empty_scope", "The parent passed every task: there is none left to ask again.", [Wrong("/replay/only_failed", "empty_scope", "selects nothing.")]
@@ -71,14 +73,24 @@ def choose_failed(parent: Run, subset: str, version: int) -> Selection:
 
 
 def listed(strategy: str, subset: str, version: int, positions: Sequence[int]) -> Selection:
-    rows = rows_of(subset, version).filter(position__in=positions)
-    return Selection(strategy, len(positions), tuple(positions), digest_of(rows, len(positions)), strategy)
+    """Takes rows by position. Shape: `positions` in order."""
+    return Selection(strategy, len(positions), tuple(positions), digest_at(rows_of(subset, version), positions), strategy)
 
 
 def digest_of(rows: Any, total: int) -> str:
-    """Makes one digest of the rows that were chosen, in order."""
+    """Makes one digest of the first rows, in order."""
+    return summed(rows.order_by("position").values_list("digest", flat=True)[:total].iterator(chunk_size=5000))
+
+
+def digest_at(rows: Any, positions: Sequence[int]) -> str:
+    """Makes one digest of the rows that were chosen, in order. Databases take so many values in one statement and no more: they are looked up by parts."""
+    parts = (positions[start : start + LOOKED_UP] for start in range(0, len(positions), LOOKED_UP))
+    return summed(digest for part in parts for digest in rows.filter(position__in=part).order_by("position").values_list("digest", flat=True))
+
+
+def summed(digests: Iterable[str]) -> str:
     sum_ = hashlib.sha256()
-    for digest in rows.order_by("position").values_list("digest", flat=True)[:total].iterator(chunk_size=5000):
+    for digest in digests:
         sum_.update(bytes.fromhex(digest))
     return sum_.hexdigest()
 
@@ -87,4 +99,4 @@ def digest_again(run: Run) -> str:
     """Makes the digest of a run's rows once more: of one whose tasks are what they were it is the one that was frozen."""
     rows = rows_of(run.subset_id, run.version)
     positions = run.selection.get("positions")
-    return digest_of(rows.filter(position__in=positions) if positions is not None else rows, run.total)
+    return digest_at(rows, positions) if positions is not None else digest_of(rows, run.total)

@@ -12,6 +12,7 @@ from django.db.models import Avg, Count, Q, Sum
 
 from panels.api.wording import to_json
 from suite.api.shapes import usd
+from suite.grading.noise import READS_LIKE_ERROR
 from suite.grading.outcomes import SCORED, Outcome
 from suite.models import Run, Sample, Summary, Task
 from suite.review import scores as review
@@ -99,7 +100,8 @@ def kinds(run: Run, scoring: int) -> dict[str, Mapping[str, Any]]:
 def summed(run: Run, number: int) -> dict[str, Any]:
     tasks = Task.objects.filter(run=run, scoring=number)
     outcomes = {row["outcome"]: row["n"] for row in tasks.values("outcome").annotate(n=Count("id"))}
-    sums = tasks.aggregate(mean=Avg("score"), cost=Sum("cost_pusd"), input=Sum("input_tokens"), output=Sum("output_tokens"))
+    odd = Count("id", filter=Q(reason=READS_LIKE_ERROR))
+    sums = tasks.aggregate(mean=Avg("score"), cost=Sum("cost_pusd"), input=Sum("input_tokens"), output=Sum("output_tokens"), odd=odd)
     passed = outcomes.get(Outcome.PASSED, 0)  # of the same look: while a run goes on, another would find more
     scored = sum(n for outcome, n in outcomes.items() if outcome in SCORED)
     done = sum(outcomes.values())
@@ -135,7 +137,7 @@ def summed(run: Run, number: int) -> dict[str, Any]:
         "review": review.of(run, number),
         "judges": agreeing.of(run),
         "version": number,
-        "warnings": warnings_of(outcomes, done),
+        "warnings": warnings_of(outcomes, done, sums["odd"]),
     }
 
 
@@ -184,12 +186,16 @@ def percentiles(run: Run, scoring: int, done: int) -> tuple[int | None, int | No
     return found[0], found[1]
 
 
-def warnings_of(outcomes: dict[str, int], done: int) -> list[str]:
+def warnings_of(outcomes: dict[str, int], done: int, odd: int) -> list[str]:
     found = []
     if done and outcomes.get(Outcome.TRUNCATED, 0) / done > 0.05:
         found.append("More than 5% of the answers were cut off by the output limit: raise max_tokens before comparing this run with others.")
     if done and outcomes.get(Outcome.UNPARSED, 0) / done > 0.2:
         found.append("More than 20% of the answers had none of the forms that were asked for: look at some before trusting the rate.")
+    if odd:
+        found.append(
+            f"{odd} of the scored tasks have an answer that reads like a failed call, not like a model's words (error_class {READS_LIKE_ERROR}): look."
+        )
     return found
 
 

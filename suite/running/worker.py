@@ -48,6 +48,7 @@ class Worker:
         self.coding = Coding(plan.code, proxy, boxed) if plan.language != "builtin" else None
         judging = Judging(gateway, gateway.snapshot, plan.caller, plan.id, plan.grader, plan.subject) if plan.needs.judge else None
         self.marking = Marking(plan.kind, plan.grader, plan.options, self.coding, judging, plan.caps)
+        self.closing_since = 0.0
         self.looked_at = self.renewed_at = time.monotonic()
         self.stop = False
         self.was_taken = False
@@ -183,6 +184,10 @@ class Worker:
             self.cut_off()
         elif now >= self.until or errands.closing.is_set():
             self.stop = True  # what is under way ends by itself; the rest is for the next slice
+            if errands.closing.is_set():
+                self.closing_since = self.closing_since or now
+                if now - self.closing_since > errands.CLOSE_S:  # a server that is stopped waits no longer for a provider than for an errand
+                    self.cut_off()
 
     def items(self) -> Iterator[list[Item]]:
         """Gives what is left, some rows at a time."""

@@ -23,41 +23,47 @@ def hosts(transactional_db: None, tmp_path: Path, fake: FakeProvider, settings: 
     found.close()
 
 
-POINTS = [
-    # the point, and the how-manieth time
-    ("claimed", 1),
-    ("begun", 1),
-    ("asked", 15),
-    ("answered", 12),
-    ("half_a_line", 9),
-    ("recorded", TASKS),
-    ("in_the_transaction", 2),
-    ("not_truncated", 2),
-    ("ending", 1),
-    ("in_the_end", 1),
-    ("ended", 1),
+ASKING = [
+    # the point, the how-manieth time, whether calls go out before it
+    ("asked", 15, True),
+    ("begun", 1, False),
+    ("claimed", 1, False),
+    ("answered", 3, True),
+    ("half_a_line", 2, True),
+    ("recorded", 2, True),
 ]
 
 
-@pytest.mark.parametrize(("point", "count"), POINTS)
-def test_a_run_killed_at_any_point_is_gone_on_with_and_nothing_is_asked_twice(hosts: Hosts, point: str, count: int) -> None:
-    run = hosts.sums(TASKS)
-    hosts.killed(point, count)
+@pytest.mark.formats
+def test_a_run_killed_while_it_asks_goes_on_each_time_and_asks_nothing_twice(hosts: Hosts) -> None:
+    run, asked = hosts.sums(40), 0
+    for point, count, asks in ASKING:
+        hosts.killed(point, count)
+        before, asked = asked, len(hosts.fake.calls_to(hosts.model))
+        assert (asked > before) is asks, point
     hosts.worked()
     assert_whole(run, len(hosts.fake.calls_to(hosts.model)))
 
 
-def test_a_second_death_right_after_the_first_loses_nothing_either(hosts: Hosts) -> None:
-    run = hosts.sums(50)
-    hosts.killed("recorded", 20)
-    first = len(hosts.fake.calls_to(hosts.model))
-    hosts.killed("begun")
-    hosts.killed("claimed")
-    assert len(hosts.fake.calls_to(hosts.model)) == first, "neither of the two asked anything"
+POINTS = [
+    # one after the other, each of a process of its own
+    ["in_the_transaction", "not_truncated"],
+    ["ending"],
+    ["in_the_end"],
+    ["ended"],
+]
+
+
+@pytest.mark.parametrize("points", POINTS, ids=" ".join)
+def test_a_run_killed_while_it_is_written_down_is_gone_on_with_and_nothing_is_counted_twice(hosts: Hosts, points: list[str]) -> None:
+    run = hosts.sums(12)
+    for point in points:
+        hosts.killed(point)
     hosts.worked()
     assert_whole(run, len(hosts.fake.calls_to(hosts.model)))
 
 
+@pytest.mark.formats
 def test_whatever_kills_its_process_again_and_again_without_a_result_ends_the_run(hosts: Hosts) -> None:
     run = hosts.sums(3)
     for _ in range(3):
@@ -71,12 +77,12 @@ def test_whatever_kills_its_process_again_and_again_without_a_result_ends_the_ru
 def test_trials_and_their_task_are_counted_once_whatever_dies_between_them(hosts: Hosts) -> None:
     run = hosts.sums(6, trials=3)
     hosts.killed("recorded", 8)
-    hosts.killed("in_the_transaction", 2)
+    hosts.killed("in_the_transaction")
     hosts.worked()
     assert_whole(run, len(hosts.fake.calls_to(hosts.model)))
 
 
-SCORING = ["solved", "scoring", "scored"]
+SCORING = ["solved", pytest.param("scoring", marks=pytest.mark.formats), pytest.param("scored", marks=pytest.mark.formats)]
 
 
 @pytest.mark.skipif(bool(box.trouble()), reason=f"no sandbox here: {box.trouble()}")

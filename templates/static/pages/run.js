@@ -3,8 +3,8 @@
 import { say } from "./app.js";
 
 const EVERY_MS = 1000, FIRST_PAGE = 25;
-const KINDS = ["RunQueued", "PhaseStarted", "PhaseCompleted", "MaterializeTaskResult", "RunHalting", "RunHalted", "RunFinished", "RunFailed", "LimitWarning", "TaskRetried", "TaskErrored", "CostUpdated", "Log"];
-const LAST = new Set(["RunHalted", "RunFinished", "RunFailed"]);
+const KINDS = ["RunQueued", "PhaseStarted", "PhaseCompleted", "MaterializeTaskResult", "RunHalting", "RunFinished", "LimitWarning", "TaskRetried", "TaskErrored", "CostUpdated", "Log"];
+const LAST = "RunFinished"; // of every run, however it ended
 let source = null, timer = 0, lookedAt = 0;
 
 const part = () => document.getElementById("live");
@@ -52,7 +52,7 @@ function follow() {
   const here = part();
   if (!here || !("events" in here.dataset)) return;
   source = new EventSource(here.dataset.events);
-  for (const kind of KINDS) source.addEventListener(kind, () => { soon(); if (LAST.has(kind)) source?.close(); });
+  for (const kind of KINDS) source.addEventListener(kind, () => { soon(); if (kind === LAST) source?.close(); });
   source.addEventListener("error", () => { if (source?.readyState === EventSource.CLOSED) { setTimeout(follow, 5000); soon(); } });
 }
 

@@ -41,9 +41,10 @@ def told(session: Session, run: str) -> None:
             elif total and done * 10 // total > tenths:
                 tenths = done * 10 // total
                 output.note(said)
-        elif event.type in ("RunFailed", "RunHalted", "RunHalting", "LimitWarning", "HostBlocked"):
-            why = data.get("error") or data.get("halt_reason") or ""
-            line(is_terminal, f"{event.type}{f': {why}' if why else ''}")
+        elif event.type in ("RunHalting", "LimitWarning", "HostBlocked") or (event.type == "RunFinished" and data.get("status") != "ok"):
+            said = data.get("status") or event.type
+            why = data.get("error") or data.get("halt_reason") or data.get("limit") or ""
+            line(is_terminal, f"{said}{f': {why}' if why else ''}")
     if is_terminal:
         click.echo("\r\x1b[K", err=True, nl=False)
 
