@@ -38,7 +38,7 @@ print(f"noise:    {before:.1%} → {after:.1%}")
 bigger = bw.runs.wait(bw.runs.launch(replay={"from_run": fix.id}, sut={"model": larger}).id)
 print(f"larger:   {bw.runs.tasks(bigger.id).summary.pass_rate:.1%}")
 pair = bw.compare([bigger.id, fix.id]).pairs[0]
-print(f"          {pair.verdict} than {model} by {pair.wins} tasks to {pair.losses}, p {pair.p:.2g}")
+print(f"          {pair.verdict} beside {model}, {pair.wins} tasks to {pair.losses}, p {pair.p:.2g}")
 
 # Only what failed, or only some tasks: such a run is never ranked beside whole ones.
 if bw.runs.tasks(fix.id, passed=False).data:

@@ -16,7 +16,7 @@ from suite.api import shapes
 from suite.api.deleting import taken_away
 from suite.api.problems import Missing, Unprocessable
 from suite.api.repeats import idempotent
-from suite.api.view import View, labels, text, visibility_is_derived
+from suite.api.view import View, labels, text, title, visibility_is_derived
 from suite.models import Benchmark, Subset
 from suite.running.targets import find_benchmark
 from suite.seeing import owns, readable_benchmarks
@@ -35,7 +35,7 @@ class Benchmarks(View):
         now = timezone.now()
         row = Benchmark.objects.create(
             id=ids.new_id("bm"),
-            name=text(body, "name", most=200, required=True),
+            name=title(body, required=True),
             description=text(body, "description", most=20_000),
             category=text(body, "category", most=80),
             tags=labels(body, "tags"),
@@ -64,7 +64,7 @@ class OneBenchmark(View):
         body = self.body((*FIELDS, "visibility"))
         visibility_is_derived(body, "benchmark")
         if "name" in body:
-            row.name = text(body, "name", most=200, required=True)
+            row.name = title(body, required=True)
         if "description" in body:
             row.description = text(body, "description", most=20_000)
         if "category" in body:

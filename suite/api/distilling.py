@@ -15,7 +15,7 @@ from suite.api import shapes
 from suite.api.problems import Conflict, Missing, wrong
 from suite.api.repeats import idempotent
 from suite.api.subsets import SLUG
-from suite.api.view import View, flag, labels, text
+from suite.api.view import View, flag, labels, text, title
 from suite.authoring import distilling, graders, inheriting, subsets
 from suite.models import Benchmark, Run, Subset
 from suite.registry import sweeps
@@ -38,7 +38,7 @@ class Distil(View):
         slug = text(body, "slug", most=120, default="distilled") or "distilled"
         if not SLUG.fullmatch(slug):
             raise wrong("/slug", "is made of letters, digits, dots, dashes and underscores.")
-        name, description = text(body, "name", most=200), text(body, "description", most=20_000)
+        name, description = title(body), text(body, "description", most=20_000)
         if not name and body.get("benchmark") is None:
             raise wrong("/name", "is needed for a new benchmark; or name a benchmark of yours.", "missing")
         copies = flag(body, "copy_impl", True)

@@ -17,7 +17,7 @@ from suite.api.deleting import taken_away
 from suite.api.problems import Conflict, Missing, wrong
 from suite.api.repeats import idempotent
 from suite.api.uploads import Json, Lines, Ndjson
-from suite.api.view import View, flag, text, visibility_is_derived
+from suite.api.view import View, flag, text, title, visibility_is_derived
 from suite.authoring import amending, graders, recipes, rows, subsets
 from suite.models import Subset, Version
 from suite.running.targets import find_benchmark
@@ -53,7 +53,7 @@ class Subsets(View):
         new = rows.read(body.get("tasks") or [], grader)
         rolling, recipe = flag(body, "rolling"), recipes.read(body.get("recipe"), "/recipe")
         recipes.look_at_impl(self.caller, recipe, "/recipe/impl")
-        name = text(body, "name", most=200, default=slug) or slug
+        name = title(body) or slug
         made = subsets.create(parent, slug, name, text(body, "description", most=20_000), new, rolling, grader, self.caller.owner, recipe)
         audit.record(self.actor, "subset.create", f"{parent.name}/{slug}")
         return Response(shapes.subset(made), status=201)
@@ -79,7 +79,7 @@ class OneSubset(View):
                 raise Conflict("subset_frozen", "A frozen subset does not thaw: freezing is for good.")
             row.rolling = wanted
         if "name" in body:
-            row.name = text(body, "name", most=200, required=True)
+            row.name = title(body, required=True)
         if "description" in body:
             row.description = text(body, "description", most=20_000)
         row.updated_at = timezone.now()

@@ -13,7 +13,7 @@ from suite import ids
 from suite.api import shapes
 from suite.api.problems import Missing
 from suite.api.repeats import idempotent
-from suite.api.view import View, text
+from suite.api.view import View, title
 from suite.models import Run, Sweep
 from suite.registry import sweeps
 from suite.running import engine, sweeping
@@ -29,7 +29,7 @@ class Sweeps(View):
     def post(self, request: Request) -> Response:
         """Launches a run for each of `models`, all by the anchor's tasks and impl or by a pinned benchmark."""
         body = self.body(sweeping.FIELDS)
-        text(body, "name", most=200)
+        title(body)
         sweep = sweeping.create(self.caller, body)
         audit.record(self.actor, "sweep.create", sweep.pk)
         engine.ring()

@@ -206,6 +206,14 @@ def text(body: Mapping[str, Any], name: str, *, most: int, required: bool = Fals
     return value
 
 
+def title(body: Mapping[str, Any], *, required: bool = False) -> str:
+    """Reads a `name`. One of spaces, marks of direction and characters without width is none: pages would show a link of nothing. Errors: Unprocessable."""
+    value = text(body, "name", most=200, required=required)
+    if value and not any(char.isprintable() and not char.isspace() for char in value):
+        raise wrong("/name", "shows nothing.")
+    return value
+
+
 def flag(body: Mapping[str, Any], name: str, default: bool = False) -> bool:
     value = body.get(name)
     if value is None:

@@ -23,7 +23,7 @@ def read(value: Any) -> dict[str, Any] | None:
         wrongs = [Wrong(f"/grader/{name}", "unknown_field", "There is no such field.") for name in unknown]
         raise Unprocessable("unknown_field", f"A grader has {', '.join(FIELDS)}.", wrongs)
     kind = value.get("kind")
-    if kind is not None and kind not in every():
+    if kind is not None and (not isinstance(kind, str) or kind not in every()):
         raise Unprocessable(
             "grader_unknown",
             f"There is no built-in grader {str(kind)[:40]}. There are: {', '.join(every())}.",

@@ -16,6 +16,8 @@ LEVELS: dict[str, dict[str, bool]] = {
     "task": {"cost": False, "duration": False, "attempts": True, "tokens": True, "output_bytes": True},
     "attempt": {"duration": False, "tokens": True, "output_bytes": True},
 }
+# Three thousand years, or more dollars than there are: beyond it sums and dates overflow.
+MOST = 100_000_000_000
 LEGACY = {"max_cost_cents": ("cost", 100), "max_duration_ms": ("duration", 1000), "max_tasks": ("tasks", 1)}
 
 
@@ -64,7 +66,7 @@ def read(limits: Any, constraints: Any = None) -> Limits:
             elif quantity not in LEVELS[level]:
                 wrongs.append(Wrong(pointer, "unknown_limit", f"{level} has {', '.join(LEVELS[level])}."))
             elif (said := amount(value, LEVELS[level][quantity])) is None:
-                wrongs.append(Wrong(pointer, "invalid", "must be a number above 0" + (", whole." if LEVELS[level][quantity] else ".")))
+                wrongs.append(Wrong(pointer, "invalid", f"must be a number above 0 and at most {MOST:,}" + (", whole." if LEVELS[level][quantity] else ".")))
             else:
                 found[f"{level}_{quantity}"] = said
     if constraints is not None and not isinstance(constraints, Mapping):
@@ -73,7 +75,7 @@ def read(limits: Any, constraints: Any = None) -> Limits:
         if name not in LEGACY:
             wrongs.append(Wrong(f"/constraints/{name}", "unknown_limit", f"There are {', '.join(LEGACY)}."))
         elif (said := amount(value, name == "max_tasks")) is None:
-            wrongs.append(Wrong(f"/constraints/{name}", "invalid", "must be a number above 0."))
+            wrongs.append(Wrong(f"/constraints/{name}", "invalid", f"must be a number above 0 and at most {MOST:,}."))
         else:
             quantity, unit = LEGACY[name]
             own = said if quantity == "tasks" else said / unit
@@ -84,8 +86,8 @@ def read(limits: Any, constraints: Any = None) -> Limits:
 
 
 def amount(value: Any, is_whole: bool) -> Any:
-    """Gives a ceiling, None for what is none: zero, negative, NaN, true."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
+    """Gives a ceiling, None for what is none: zero, negative, NaN, true, more than can be reckoned with."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or not 0 < value <= MOST:
         return None
     if is_whole:
         return int(value) if value == int(value) else None

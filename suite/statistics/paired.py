@@ -73,6 +73,13 @@ def bootstrap(
     return low, high, min(1.0, 2 * (min(under, over) + 1) / (resamples + 1))
 
 
+def within_bounds(found: Interval | None) -> Interval | None:
+    """Cuts a difference of scores from 0 to 1 off where none can be. One of a single cluster stays open, since it says nothing."""
+    if found is None or found.stderr is None:
+        return found
+    return replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
+
+
 def compare(
     first: Mapping[str, float],
     second: Mapping[str, float],
@@ -102,7 +109,7 @@ def compare(
         return replace(blank, reason="The runs share no scored task.")
     names = [clusters.get(task, task) if clusters else task for task in shared]
     is_clustered = len(set(names)) < len(shared)
-    difference = intervals.mean(differences, names, confidence)
+    difference = within_bounds(intervals.mean(differences, names, confidence))
     detectable = power.detectable(difference.stderr) if difference and difference.stderr is not None else None
     if not is_clustered and all(scores[task] in (0.0, 1.0) for scores in (first, second) for task in shared):
         p, method = mcnemar(wins, losses), "mcnemar"

@@ -67,13 +67,13 @@ def share(told: Any, good: bool = True) -> str | SafeString:
 
 @register.filter
 def points(value: Any) -> str:
-    """Writes a difference of two rates in percentage points, with its sign."""
-    return "–" if value is None else f"{float(value) * 100:+.1f}".replace("-", "−")
+    """Writes a difference of two rates in percentage points, with its sign; "" is what a template makes of a field of nothing."""
+    return "–" if value in (None, "") else f"{float(value) * 100:+.1f}".replace("-", "−")
 
 
 @register.filter
 def p_value(value: Any) -> str:
-    return "–" if value is None else "< 0.001" if float(value) < 0.001 else f"{float(value):.3f}"
+    return "–" if value in (None, "") else "< 0.001" if float(value) < 0.001 else f"{float(value):.3f}"
 
 
 @register.filter

@@ -261,6 +261,11 @@ def test_each_kind_of_end_has_its_code(wright: Wright, bench: Bench, bw: Benchwr
     halted = wright("run", *dear, "--limit-to", "run.cost=2", "--gate", "pass_rate=0.1")
     assert halted.code == 12, halted.err
     assert json.loads(halted.out)["halt_reason"] == "limit_exceeded:run.cost"
+    unpriced = bench.model("unpriced", reply("ANSWER: 4"))
+    bench.load()
+    stopped = wright("run", *dear[:2], "--model", unpriced, "--limit-to", "run.cost=2")
+    assert stopped.code == 1, stopped.err
+    assert "RunHalting: price_unknown. Its ceiling of cost cannot be kept" in stopped.err
     assert wright("run").code == 2
     assert wright("run", "--only-failed", "--benchmark", "bm_x").code == 2
     assert wright("run", "show").code == 2

@@ -136,6 +136,20 @@ def test_a_comparison_says_who_is_better_by_how_much_and_on_which_tasks(as_role,
     assert "slow-but-sure failed" in side
 
 
+@pytest.mark.parametrize("is_unpriced", [True, False])
+def test_a_cost_of_which_a_part_is_unknown_has_its_plus_wherever_it_stands(as_role, filled, is_unpriced):
+    client = as_role("judge")
+    Run.objects.update(has_unpriced=is_unpriced)
+    said = {"benchmark": filled.benchmark.pk, "subset": filled.small.pk, "models": ["mercury", "slow-but-sure"], "once": "k2"}
+    sweep = client.post(reverse("pages:sweep_new"), said).url
+    Run.objects.filter(status="queued", sweep=sweep.rstrip("/").rpartition("/")[2]).update(status="ok", has_unpriced=is_unpriced, done=20)
+    compared = page(client, "compare_runs", query=f"?runs={filled.good.pk}&runs={filled.bad.pk}")
+    swept = client.get(sweep).content.decode()
+    assert "Board" in told(swept), "and runs without a scored task differ by nothing that can be told"
+    for html in (compared, swept, page(client, "runs")):
+        assert ("Some calls have no known price" in html) == is_unpriced
+
+
 def test_many_runs_are_compared_with_the_first_and_told_to_be_many(as_role, filled):
     replay = Run.objects.get(mode="replay")
     words = told(page(as_role("viewer"), "compare_runs", query=f"?runs={filled.good.pk}&runs={filled.bad.pk}&runs={replay.pk}"))

@@ -108,12 +108,28 @@ def test_a_grader_that_is_none_is_refused(driver: Driver) -> None:
     benchmark = driver.benchmark()["id"]
     for grader, code in (
         ({"kind": "vibes"}, "grader_unknown"),
+        *(({"kind": kind}, "grader_unknown") for kind in (["math"], [], {"math": 1}, {}, 1, 0, 1.5, True, False, "", "MATH")),
         ({"kind": "math", "speed": 1}, "unknown_field"),
         ({"pass_threshold": 0}, "invalid_request"),
         ("math", "invalid_request"),
     ):
         answer = driver.send("POST", f"benchmarks/{benchmark}/subsets", {"slug": "s", "tasks": [], "grader": grader})
         assert (answer.status, answer.json["code"]) == (422, code), grader
+
+
+def test_a_name_that_shows_nothing_is_none(driver: Driver) -> None:
+    made = driver.benchmark()["id"]
+    subset = driver.subset([], made)["id"]
+    for name in ("", " ", "\u00a0", "\u200b", "\u202e", "\u2060\ufeff", "\t\n"):
+        for method, path, more in (
+            ("POST", "benchmarks", {}),
+            ("PATCH", f"benchmarks/{made}", {}),
+            ("PATCH", f"subsets/{subset}", {}),
+            *([("POST", f"benchmarks/{made}/subsets", {"slug": "s", "tasks": []})] if name else []),
+        ):
+            answer = driver.send(method, path, {"name": name, **more})
+            assert (answer.status, answer.json["code"]) == (422, "invalid_request"), (path, name)
+    assert driver.api("POST", "benchmarks", {"name": "\u200f\u05d0\u05d1"}, 201)["name"] == "\u200f\u05d0\u05d1"
 
 
 def test_a_subset_without_grader_stands_in_the_catalog_only(bench: Bench, driver: Driver) -> None:

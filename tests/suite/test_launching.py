@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from suite.running.limits import LEGACY, LEVELS
 from tests import factories
 from tests.fake import hang, reply
 from tests.live import Bench, eventually
@@ -206,6 +207,8 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"impl": "newest"}, "impl_not_found", ""),
     ({"limits": {"task": {"attempts": 1.5}}}, "invalid_limits", "/limits/task/attempts"),
     ({"limits": {"moon": {"cost": 1}}}, "invalid_limits", "/limits/moon"),
+    *(({"limits": {level: {name: 1e300}}}, "invalid_limits", f"/limits/{level}/{name}") for level, names in LEVELS.items() for name in names),
+    *(({"constraints": {name: 10**30}}, "invalid_limits", f"/constraints/{name}") for name in LEGACY),
 ]
 
 

@@ -136,6 +136,13 @@ def test_a_thin_difference_is_inconclusive_and_says_what_could_have_been_seen() 
     assert 0.1 < found.detectable < 0.2
 
 
+@pytest.mark.parametrize(("n", "wins", "losses"), [(2, 1, 0), (4, 3, 0), (4, 0, 3), (3, 2, 1), (10, 9, 0)])
+def test_a_difference_of_few_tasks_lies_within_what_scores_can_differ_by(n: int, wins: int, losses: int) -> None:
+    found = paired.compare(*runs(n, wins, losses)).difference
+    assert found
+    assert -1 <= found.low <= found.estimate <= found.high <= 1
+
+
 def test_only_shared_tasks_count() -> None:
     found = paired.compare({"a": 1.0, "b": 1.0, "x": 1.0}, {"a": 0.0, "b": 1.0, "y": 0.0, "z": 0.0})
     assert (found.shared, found.only_first, found.only_second) == (2, 1, 2)

@@ -43,7 +43,7 @@ def told(session: Session, run: str) -> None:
                 output.note(said)
         elif event.type in ("RunHalting", "LimitWarning", "HostBlocked") or (event.type == "RunFinished" and data.get("status") != "ok"):
             said = data.get("status") or event.type
-            why = data.get("error") or data.get("halt_reason") or data.get("limit") or ""
+            why = ". ".join(str(part) for part in (data.get("error") or data.get("halt_reason") or data.get("limit"), data.get("note")) if part)
             line(is_terminal, f"{said}{f': {why}' if why else ''}")
     if is_terminal:
         click.echo("\r\x1b[K", err=True, nl=False)
