@@ -381,6 +381,12 @@ SPECTACULAR_SETTINGS = {
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/bench",
+    # Fields of one name with other choices: names that do not change when one more comes.
+    "ENUM_NAME_OVERRIDES": {
+        "KeyKindEnum": ["key", "token", "test_token"],
+        "SuggestionKindEnum": ["promote", "bench"],
+        "BudgetKindEnum": ["owner", "team", "collection"],
+    },
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "panels.api.schema.verbs_apart"],
 }
 

@@ -35,7 +35,12 @@ ASKERS = {
     "bench/schema",
     "bench/verdict",
     "bench/verdicts/pending",
+    "v1/subsets:from-verdict",
+    "v1/tokens",
+    "v1/tokens/x",
 }
+# What every key may know: whose it is, what is missing for it, and what there is to ask.
+KNOWN = {"v1/me", "v1/doctor", "v1/openapi.json", "v1/schema"}
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -70,7 +75,8 @@ def exposed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 def is_shut(answer: Reply) -> bool:
     """Refused, or sent to the sign-in page; in either case without any data."""
     if answer.status == 302:
-        return answer.headers["location"].startswith("/admin/") and not answer.body
+        # Below /app/ everybody is asked who they are: what leads there says only what was asked for.
+        return answer.headers["location"].startswith(("/admin/", "/app/")) and not answer.body
     return answer.status in (401, 403) and len(answer.body) < 1500
 
 
@@ -97,16 +103,17 @@ def test_no_management_path_answers_a_stranger(exposed: Live, stranger: str) -> 
     for path in sorted({p for p in paths() if not OPEN.fullmatch(p)}):
         for method in METHODS:
             answer = exposed.send(method, f"/{path}", {} if method in WRITES else None, headers=headers)
-            ours = stranger == "a gateway key" and path in ASKERS and answer.status in (200, 400, 403, 404, 405)
+            ours = stranger == "a gateway key" and path in ASKERS and answer.status in (200, 400, 403, 404, 405, 422)
             # What is nowhere, and what is not done there, says so to everyone; a preflight and a redirect to a slash hold nothing.
             preflight = method == "OPTIONS" and answer.status == 204 and not answer.body
             nothing = preflight or (answer.status in (404, 405, 501) and (path in ("bench/", "v1/", "admin/") or answer.status == 405))
             nothing |= path == "" and answer.status == 302 and answer.headers["location"] == "/app/"  # where everybody is asked who they are
-            if not (is_shut(answer) or ours or nothing):
+            known = stranger == "a gateway key" and path in KNOWN and method in ("GET", "HEAD")
+            if not (is_shut(answer) or ours or nothing or known):
                 wrong.append((method, path, answer.status, answer.body[:120]))
             if ours and method == "GET" and answer.status == 200 and path != "bench/schema":
                 assert answer.json["data"] == [], "there is nothing that this key may ask or has asked"
-    assert not wrong, wrong[:20]
+    assert not wrong, [w[:3] for w in wrong]
 
 
 @pytest.mark.parametrize("sent", [{}, {"authorization": "Bearer bw_live_nothing"}])

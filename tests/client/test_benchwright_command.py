@@ -401,7 +401,7 @@ def test_a_login_is_kept_for_its_owner_alone(wright: Wright, bench: Bench, tmp_p
     assert wright("run", "ls").code == 3
     monkeypatch.delenv("BW_BASE_URL")
     assert wright("login", "--base-url", bench.live.url, "--profile", "ci", pipe="bw_live_pat_wrong\n").code == 4
-    assert "ci" not in path.read_text()
+    assert "[ci]" not in path.read_text()
     assert wright("run", "ls", "--profile", "ci").code == 2
     assert wright("login", pipe="\n").code == 2
 

@@ -17,7 +17,7 @@ from django.test import Client
 
 from access.ids import new_id
 from access.keys import mint
-from access.models import User
+from access.models import KeyUse, User
 from catalog.models import Endpoint, Model
 from health import rollups
 from health.models import Attempt
@@ -183,6 +183,8 @@ def api_of(db: None) -> Callable[..., Api]:
 
     def make(*scopes: str, owner: str = "", called: str = "", **fields: Any) -> Api:
         key, secret = mint(called or f"key-{next(NUMBERS)}", owner=owner, scopes=list(scopes), actor="test", **fields)
+        # As of a key in use: its first use in a minute is noted, which is no matter of any list's.
+        KeyUse.objects.create(key=key, last_used_at=datetime.now(UTC))
         api = Api({"authorization": f"Bearer {secret}"})
         api.key = key  # type: ignore[attr-defined]
         return api

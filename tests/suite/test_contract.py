@@ -77,12 +77,17 @@ def wanting() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 def test_every_path_names_the_scope_that_is_missing_and_lets_nobody_in_without_a_key(bench: Bench) -> None:
     stranger = Driver(bench, bench.key(owner="stranger", scopes=["judge"]))
+    asker = Driver(bench, bench.key(owner="stranger", scopes=["ask"]))
     looked_at = list(wanting())
     assert len(looked_at) > 90
     for method, path, scopes in looked_at:
         body = {} if method in ("POST", "PATCH", "PUT") else None
-        refused = stranger.send(method, path, body)
-        assert (refused.status, refused.json["required_scope"], refused.json["granted"]) == (403, scopes[0], ["judge"]), (method, path)
+        who, has = (asker, "ask") if "judge" in scopes else (stranger, "judge")
+        refused = who.send(method, path, body)
+        assert refused.status == 403, (method, path, refused.status, refused.body[:300])
+        assert (refused.json.get("required_scope"), refused.json.get("granted")) == (scopes[0], [has]), (method, path, refused.json)
+        if "judge" in scopes:
+            continue  # on the server's own machine nobody in particular may ask and judge
         nobody = bench.live.send(method, f"/v1/{path}", body)
         assert (nobody.status, nobody.headers["content-type"]) == (401, "application/problem+json"), (method, path)
     events = stranger.send("GET", f"runs/{RUN}/events", accept="text/event-stream")
