@@ -67,6 +67,9 @@ def start_postgres(stack: ExitStack) -> str | None:
         "127.0.0.1",
         "-p",
         str(port),
+        # Several servers at once, each with two workers, a queue and a command line of its own: more than the 100 that a PostgreSQL takes as it comes.
+        "-c",
+        "max_connections=500",
         "-c",
         "fsync=off",
         "-c",
