@@ -31,9 +31,10 @@ from django.http.request import HttpRequest, split_domain_port, validate_host
 
 from access import door
 from access.ids import request_id
-from benchwarmers.middleware import API_HEADERS
+from benchwarmers.middleware import API_HEADERS, foreign_host
 from panels import views
 from panels.gateway import Gateway
+from wire.dialects import Dialect
 from wire.errors import CallerError
 
 Scope = dict[str, Any]
@@ -247,6 +248,12 @@ class Entry:
         # Prefixes as wide as /v1/ take what looks like a model's method; of anything else they say nothing.
         return [m for m, prefix, _ in under if prefix.count("/") > 2] or None
 
+    def dialect_of(self, path: str) -> Dialect:
+        """The format that a gateway path answers in, whatever the method."""
+        views_here = [view for (_, own), view in self.paths.items() if own == path]
+        views_here += [view for _, prefix, endings, view in self.prefixes if path.startswith(prefix) and (not endings or path.endswith(endings))]
+        return views_here[0].dialect if views_here else views.GatewayView.dialect
+
     # ------------------------------------------------------------------ one call
 
     async def call(self, found: type[views.GatewayView] | Sequence[str], scope: Scope, receive: Receive, send: Send) -> None:
@@ -254,12 +261,12 @@ class Entry:
         request = LeanRequest(scope, receive)
         extra = [(b"x-request-id", request.request_id.encode())]
         out = Outgoing(send, request.method == "HEAD", extra)
-        dialect = found.dialect if isinstance(found, type) else views.GatewayView.dialect
+        dialect = found.dialect if isinstance(found, type) else self.dialect_of(request.path)
         self.calls += 1
         try:
             try:
                 if not self.is_allowed_host(request.META["HTTP_HOST"]):
-                    raise CallerError("not_allowed", "This server does not answer to that Host. BENCH_ALLOWED_HOSTS names those it does.", status=403)
+                    raise foreign_host()
                 if origin := request.META.get("HTTP_ORIGIN"):
                     extra += cors(origin)
                 if request.method == "OPTIONS":

@@ -5,13 +5,18 @@ The gateway's own entry brings the same by itself: it uses `API_HEADERS`, `acces
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from access import door
 from access.ids import request_id
+from panels.views import GatewayView
+from wire import problem
+from wire.errors import CallerError
 
 
 def policy(script: str = "'self'", style: str = "'self'") -> str:
@@ -44,6 +49,10 @@ API_HEADERS = {
 }
 
 
+# What browsers ask for: here a foreign Host gets Django's page.
+PAGES = re.compile(r"/(?:(?:app|admin|registry|signins?|static)(?:/.*)?)?", re.DOTALL)
+
+
 class SecurityHeadersMiddleware:
     """Stands first, so that whatever stands behind it sees the caller's own scheme and host, and no reply leaves without these headers.
 
@@ -56,13 +65,36 @@ class SecurityHeadersMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         settle_approach(request)
         request.request_id = request_id(request.META.get("HTTP_X_REQUEST_ID"))  # type: ignore[attr-defined]
-        response = self.get_response(request)
+        response = refused_host(request) or self.get_response(request)
         for name, value in API_HEADERS.items():
             response.headers.setdefault(name, value)
         if request.path_info.startswith("/admin/"):
             response.headers["Content-Security-Policy"] = ADMIN_POLICY
         response.headers["X-Request-Id"] = request.request_id  # type: ignore[attr-defined]
         return response
+
+
+def foreign_host() -> CallerError:
+    return CallerError("not_allowed", "This server does not answer to that Host. BENCH_ALLOWED_HOSTS names those it does.", status=403)
+
+
+def refused_host(request: HttpRequest) -> HttpResponse | None:
+    """Refuses a Host that is not this server's, in the form of the path's other errors. None where the Host is allowed, and for pages."""
+    path = request.path_info
+    if PAGES.fullmatch(path):
+        return None
+    try:
+        request.get_host()
+    except DisallowedHost:
+        error = foreign_host()
+    else:
+        return None
+    if not path.startswith(("/v1/", "/bench/")):
+        return JsonResponse(GatewayView.dialect.write_error(error), status=error.status)
+    body = problem.problem(error)
+    if path.startswith("/v1/"):
+        body |= {"instance": request.path, "request_id": request.request_id}  # type: ignore[attr-defined]
+    return JsonResponse(body, status=error.status, content_type=problem.CONTENT_TYPE)
 
 
 def settle_approach(request: HttpRequest) -> None:
