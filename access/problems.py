@@ -38,13 +38,20 @@ CODES = {
 
 
 def handler(error: Exception, context: Mapping[str, Any]) -> Response:
-    """Answers for whatever a view of ours raised. What nobody expected goes to the log, and out as a bare 500."""
+    """Answers for whatever a view of ours raised. What nobody expected goes to the log as an error, and out as a bare 500."""
     found = known(error)
     if found is None:
         view = context.get("view")
         logger.error("A view failed: %s", type(view).__name__, exc_info=error)
         found = CallerError("internal_error", "The server failed at this. Its log tells more, under this reply's x-request-id.", status=500)
-    response = problem(found)
+        response = problem(found)
+    else:
+        response = problem(found)
+        if found.status >= 500:
+            # What this server means to answer is no fault of it; Django would log any such status as one.
+            level = logging.INFO if found.status == 501 else logging.WARNING
+            logger.log(level, "Answered %s %s (%s)", found.status, found.code, type(error).__name__)
+            response._has_been_logged = True  # type: ignore[attr-defined]
     if header := getattr(error, "auth_header", None):
         response["WWW-Authenticate"] = header
     return response
@@ -95,7 +102,6 @@ def known(error: Exception) -> CallerError | None:
         case IntegrityError():
             return CallerError("invalid_request", "This does not go with what is stored: the name is taken, or something still uses it.", status=409)
         case DatabaseError():
-            logger.warning("The database did not answer: %s", type(error).__name__)
             return CallerError("database_unavailable", "The database does not answer. Try again in a moment.", status=503, retry_after_s=5)
     return None
 

@@ -65,6 +65,8 @@ FAULTS: dict[str, Any] = {
     "null": lambda: DataError("text fields cannot contain NUL (0x00) bytes"),
     "taken": lambda: IntegrityError("duplicate key value sk-live-abcdefghijkl"),
     "away": lambda: OperationalError("connection to 10.0.0.1 failed: password sk-live-abcdefghijkl"),
+    "unbuilt": lambda: CallerError("not_implemented", "It is not built yet.", status=501),
+    "busy": lambda: CallerError("server_busy", "Send it again.", status=503, retry_after_s=1),
     "bug": lambda: RuntimeError("sk-live-abcdefghijkl at /srv/secret/path.py"),
     "surrogate": lambda: User.objects.filter(username="\ud800").exists(),
     "paste": lambda: clean_key("sk-live-abcdefghijkl\r\nx: 1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -60,6 +61,20 @@ def test_a_wait_is_said_in_whole_seconds() -> None:
 def test_a_bug_goes_to_the_log(caplog) -> None:
     post(json.dumps({"fault": "bug"}))
     assert "A view failed: Fail" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("fault", "levels"),
+    [("unbuilt", ["INFO"]), ("busy", ["WARNING"]), ("away", ["WARNING"]), ("bug", ["ERROR", "ERROR"]), ("caller", []), ("forbidden", [])],
+)
+def test_only_a_fault_of_this_server_is_logged_as_an_error(fault: str, levels: list[str], caplog) -> None:
+    caplog.set_level("INFO")
+    logging.getLogger("django.request").setLevel("ERROR")
+    reply = post(json.dumps({"fault": fault}))
+    assert [r.levelname for r in caplog.records if r.name in ("access.problems", "django.request")] == levels
+    assert all("sk-live" not in r.getMessage() for r in caplog.records)
+    if levels and fault != "bug":
+        assert f"Answered {reply.status_code} {reply.json()['code']}" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,7 @@ def test_a_door_asks_for_its_scope_and_names_what_is_not_built(bench: Bench, dri
     answer = driver.send(method, path, body)
     assert (answer.status, answer.json["code"]) == (501, "not_implemented")
     assert answer.json["feature"] in answer.json["detail"]
+    assert not [line for line in bench.live.log_text().splitlines() if f"/v1/{path}" in line and '"level": "error"' in line]
     poor = Driver(bench, bench.key(scopes=["runs:read"])).send(method, path, body)
     assert (poor.status, poor.json["required_scope"]) == (403, scope)
 
