@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from tests import factories
-from tests.browser import CHROMIUM, DESK, FLAGS, PHONE, Watched, axe
+from tests.browser import CHROMIUM, PHONE, axe
 from tests.fake import reply, status
 from tests.live import Bench, Live, eventually
 
@@ -21,33 +19,6 @@ PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
 )
 DONE = "#own-page:not([hidden])"
-
-
-@pytest.fixture(scope="module")
-def signed_in(live: Live) -> Iterator[Any]:
-    """A browser in which somebody is signed in: what opens pages there."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        link = re.search(r"https?://\S+/signin/\S+", live.manage("signin"))
-        assert link
-        first = browser.new_context().new_page()
-        first.goto(link[0])
-        state = first.context.storage_state()
-
-        @contextmanager
-        def opened(path: str, viewport: dict[str, int] = DESK, scheme: str = "light") -> Iterator[Watched]:
-            context = browser.new_context(viewport=viewport, color_scheme=scheme, storage_state=state)
-            watched = Watched(context.new_page(), live.url)
-            watched.page.set_default_timeout(20_000)
-            watched.goto(path)
-            yield watched
-            assert watched.wrong == [], "\n".join(watched.wrong)
-            context.close()
-
-        yield opened
-        browser.close()
 
 
 def panel_of(bench: Bench, *answers: Any, facts: dict[str, Any] | None = None, **collection: Any) -> str:
