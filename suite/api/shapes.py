@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
@@ -115,6 +116,12 @@ def impl(row: Impl) -> dict[str, Any]:
     }
 
 
+def phase_of(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """A phase as it is kept, its times in the form of all others."""
+    times = {name: kept.get(name) for name in ("started_at", "finished_at")}
+    return {**kept, **{name: said and to_json(datetime.fromisoformat(said)) for name, said in times.items()}}
+
+
 def run(row: Run, expand: Mapping[str, Any] | None = None) -> dict[str, Any]:
     cost = usd(row.cost_pusd)
     phase = next((p["name"] for p in row.phases if p["status"] == "running"), None)
@@ -123,7 +130,7 @@ def run(row: Run, expand: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "id": row.pk,
         "status": row.status,
         "phase": phase,
-        "phases": row.phases,
+        "phases": [phase_of(p) for p in row.phases],
         "mode": row.mode,
         "request": row.launch.get("request") or f"Run {row.benchmark.name} / {row.subset.slug} on {row.subject}",
         "harness": row.harness,
