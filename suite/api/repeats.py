@@ -19,6 +19,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from panels.api.wording import to_json
 from suite.api.problems import Conflict, Problem, Unprocessable
 from suite.canonical import digest
 from suite.models import Idempotency
@@ -51,14 +52,12 @@ def idempotent(method: Callable[..., Response]) -> Callable[..., Response]:
         try:
             response = method(view, request, *args, **kwargs)
         except Exception as error:
-            refusal = view.handle_exception(error)
-            if refusal.status_code >= 500:
-                mine.delete()
-            else:
-                mine.update(status=refusal.status_code, body=json.dumps(refusal.data))
-            raise
+            response = view.handle_exception(error)
+        if response.status_code >= 500:
+            mine.delete()
+            return response
         mine.update(status=response.status_code, body=json.dumps(response.data))
-        response.headers["Idempotency-Expires"] = (timezone.now() + KEPT).isoformat(timespec="seconds")
+        response.headers["Idempotency-Expires"] = to_json(timezone.now() + KEPT)
         return response
 
     answered.is_idempotent = True  # type: ignore[attr-defined]  # for the description
@@ -86,5 +85,5 @@ def replayed(kept: Idempotency, fingerprint: str) -> Response:
     media = CONTENT_TYPE if kept.status >= 400 else None
     response = Response(json.loads(kept.body) if kept.body else None, status=kept.status, content_type=media)
     response.headers["Idempotent-Replayed"] = "true"
-    response.headers["Idempotency-Expires"] = (kept.created_at + KEPT).isoformat(timespec="seconds")
+    response.headers["Idempotency-Expires"] = to_json(kept.created_at + KEPT)
     return response
