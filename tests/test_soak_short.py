@@ -1,4 +1,4 @@
-"""The fault run in its short form: each kind of process killed once, at fixed points, while calls are in flight and models are onboarded."""
+"""The fault run in its short form: each kind of process killed once, at fixed points, while calls are in flight, models are onboarded and a run of the suite goes on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="fi
 
 def test_no_answer_is_lost_and_nothing_done_or_counted_twice_when_processes_are_killed(tmp_path: Path) -> None:
     said: list[str] = []
-    soak = Soak(tmp_path, seed=7, blows=short_plan(3), calls=160, callers=10, pace=0.4, onboards=3, new_s=(3.0, 6.0), say=said.append)
+    soak = Soak(tmp_path, seed=7, blows=short_plan(3), calls=160, callers=10, pace=0.4, onboards=3, runs=1, tasks=30, new_s=(3.0, 6.0), say=said.append)
     try:
         found = asyncio.run(soak.run())
     except BaseException:
@@ -29,6 +29,7 @@ def test_no_answer_is_lost_and_nothing_done_or_counted_twice_when_processes_are_
     assert sorted(soak.fallen) == ["database", "master", "queue", "serve", "worker"]
     assert found.counts["answers received whole"] > 0
     assert found.counts["newcomers"] == {"done": 3}
+    assert (found.counts["runs"], found.counts["samples"]) == ({"ok": 1}, 30)
     # One by the queue's death; a queue whose server died may still bring its own to an end.
     assert 1 <= found.counts["newcomers' calls lost in flight"] <= 2
     shutil.rmtree(tmp_path)
