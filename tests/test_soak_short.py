@@ -1,4 +1,4 @@
-"""The fault run in its short form: each kind of process killed once, at fixed points, while calls are in flight, models are onboarded and a run of the suite goes on."""
+"""The fault run in its short form: each kind of process killed once, at fixed points, with calls, onboarding and a run of the suite under way."""
 
 from __future__ import annotations
 
