@@ -92,7 +92,7 @@ def grader_impl(view: View, run: Run, value: object) -> Impl:
     """Gives the impl of a built-in grader that a request brings along. The subset's own grader stays as it is."""
     subset = copy.copy(run.subset)
     subset.grader = graders.read(value)
-    return targets.builtin_impl(view.caller, subset)
+    return targets.builtin_impl(view.caller.owner, view.caller.team, subset)
 
 
 class Rescore(View):

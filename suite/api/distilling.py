@@ -17,12 +17,14 @@ from suite.api.repeats import idempotent
 from suite.api.subsets import SLUG
 from suite.api.view import View, flag, labels, text, title
 from suite.authoring import distilling, graders, inheriting, subsets
+from suite.authoring.distilling import Chosen
 from suite.models import Benchmark, Run, Subset
 from suite.registry import sweeps
 from suite.running.targets import find_benchmark, find_run
 from suite.seeing import owns
 
 FIELDS = ("runs", "sweep", "rule", "k", "benchmark", "slug", "name", "description", "category", "tags", "rolling", "grader", "copy_impl")
+MOST_NAMED = 20
 OVER = (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED)
 
 
@@ -31,7 +33,11 @@ class Distil(View):
 
     @idempotent
     def post(self, request: Request) -> Response:
-        """Makes a subset of the tasks that all of some runs failed, k of them, or that tell them apart; in a benchmark of the caller's, or a new one."""
+        """Makes a subset of the tasks that all of some runs failed, k of them, or that tell them apart; in a benchmark of the caller's, or a new one.
+
+        With ?dry_run=1 nothing is made: the answer tells how many tasks it would be, and which come first.
+        """
+        is_dry = self.switched("dry_run")
         body = self.body(FIELDS)
         runs = self.runs(body)
         rule, k = distilling.rule_of(body.get("rule"), body.get("k"), len(runs))
@@ -39,29 +45,24 @@ class Distil(View):
         if not SLUG.fullmatch(slug):
             raise wrong("/slug", "is made of letters, digits, dots, dashes and underscores.")
         name, description = title(body), text(body, "description", most=20_000)
+        if is_dry:
+            return Response(looked_at(runs, rule, k))
         if not name and body.get("benchmark") is None:
             raise wrong("/name", "is needed for a new benchmark; or name a benchmark of yours.", "missing")
         copies = flag(body, "copy_impl", True)
         grader = graders.read(body["grader"]) if body.get("grader") is not None else distilling.grader_of(runs) if copies else None
         recipe = distilling.recipe_of(runs) if copies else {}
-        found = distilling.distil(runs, rule, k)
+        chosen = distilling.choose(runs, rule, k)
+        rows = distilling.distil(chosen, rule)
         with transaction.atomic():
             parent = self.benchmark(body, name, description, runs)
-            made = subsets.create(parent, slug, name or slug, description, found.rows, flag(body, "rolling"), grader, self.caller.owner, recipe)
+            made = subsets.create(parent, slug, name or slug, description, rows, flag(body, "rolling"), grader, self.caller.owner, recipe)
             if grader is not None:
                 inheriting.fits(made, grader)
             is_one = copies and grader is None and len({run.impl_id for run in runs}) == 1
             impl = inheriting.inherit(made, runs[0]).pk if is_one else None
-            audit.record(self.actor, "subset.distil", f"{parent.name}/{slug}", reason=f"{rule}: {len(found.rows)} of {found.looked_at}")
-        told = {
-            "rule": rule,
-            "k": None if rule == "failed_by_all" else k,
-            "runs": [run.pk for run in runs],
-            "taken": len(found.rows),
-            "looked_at": found.looked_at,
-            "per_source": found.per_source,
-            "impl": impl,
-        }
+            audit.record(self.actor, "subset.distil", f"{parent.name}/{slug}", reason=f"{rule}: {len(rows)} of {chosen.looked_at}")
+        told = {**counted(chosen, runs, rule, k, len(rows)), "impl": impl}
         return Response({**shapes.subset(Subset.objects.get(pk=made.pk)), "distilled": told, "parents": parent.parents}, status=201)
 
     def runs(self, body: dict[str, Any]) -> list[Run]:
@@ -109,3 +110,21 @@ class Distil(View):
             created_at=now,
             updated_at=now,
         )
+
+
+def looked_at(runs: list[Run], rule: str, k: int) -> dict[str, Any]:
+    """Tells what a distilling would take, with the first names of it."""
+    chosen = distilling.choose(runs, rule, k)
+    names = distilling.task_ids(chosen)
+    return {"object": "distillation", "dry_run": True, **counted(chosen, runs, rule, k, len(names)), "task_ids": names[:MOST_NAMED]}
+
+
+def counted(chosen: Chosen, runs: list[Run], rule: str, k: int, taken: int) -> dict[str, Any]:
+    return {
+        "rule": rule,
+        "k": None if rule == "failed_by_all" else k,
+        "runs": [run.pk for run in runs],
+        "taken": taken,
+        "looked_at": chosen.looked_at,
+        "per_source": chosen.per_source,
+    }

@@ -34,12 +34,16 @@ class Admission(View):
     scopes = {"GET": ("registry:read",)}
 
     def get(self, request: Request, subset: str) -> Response:
-        """Tries the newest version as publishing would: what the right answer, none, always one and lots come to. Nothing is kept."""
+        """Tells how the newest version stands the checks of publishing: what the right answer, none, always one and lots come to.
+
+        Each version is tried once with each impl (?impl=), and anew with ?fresh=1: `checked_at` says when.
+        """
+        is_fresh = self.switched("fresh")
         row = find_subset(self, subset)
         if row.version == 0:
             raise Unprocessable("subset_not_runnable", "The subset has no tasks yet.")
         impl = targets.find_impl(self.caller, row, request.query_params.get("impl", ""))
-        return Response({"object": "admission", **admission.checked(row, row.version, impl)})
+        return Response({"object": "admission", **admission.tried(row, row.version, impl, fresh=is_fresh)})
 
 
 class SubsetRuns(View):

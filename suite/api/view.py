@@ -111,6 +111,13 @@ class View(BenchView):
             found.setdefault(inner, []).extend(values)
         return found
 
+    def switched(self, name: str) -> bool:
+        """Reads a switch of the query: ?name=1 or true, 0 or false. Errors: Unprocessable."""
+        value = self.request.query_params.get(name, "0").lower()
+        if value not in ("1", "true", "0", "false"):
+            raise wrong("", f"{name} is 1 or 0.")
+        return value in ("1", "true")
+
     def chosen(self, name: str, allowed: Iterable[str]) -> tuple[str, ...]:
         """Reads ?expand= or ?fields=: names with commas between. Errors: Unprocessable."""
         asked = tuple(part.strip() for value in self.request.query_params.getlist(name) for part in value.split(",") if part.strip())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +24,23 @@ BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Distilled:
-    """Shape: `looked_at` counts the tasks that every run of their source scored; `per_source` how many were taken, by subset id."""
+class Chosen:
+    """The tasks that a rule selects, by where they stand.
 
-    rows: tuple[NewRow, ...]
+    Shape: `positions` by subset id, `runs` that subset's own; `looked_at` counts the tasks that every run of their source scored.
+    """
+
+    positions: Mapping[str, Sequence[int]]
+    runs: Mapping[str, Sequence[Run]]
     looked_at: int
-    per_source: Mapping[str, int]
+
+    @property
+    def is_composite(self) -> bool:
+        return len(self.runs) > 1
+
+    @property
+    def per_source(self) -> dict[str, int]:
+        return {subset: len(found) for subset, found in self.positions.items()}
 
 
 def rule_of(rule: Any, k: Any, runs: int) -> tuple[str, int]:
@@ -59,16 +70,14 @@ def is_taken(rule: str, k: int, passed: int, of: int) -> bool:
     return passed >= k and failed >= k
 
 
-def distil(runs: Sequence[Run], rule: str, k: int) -> Distilled:
-    """Takes tasks by what each source's own runs say of them. Shape: task ids of several sources are `<benchmark>::<task>`. Errors: Unprocessable."""
+def choose(runs: Sequence[Run], rule: str, k: int) -> Chosen:
+    """Selects tasks by what each source's own runs say of them. Errors: Unprocessable."""
     sources: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         sources[run.subset_id].append(run)
     if rule == "k_of_n" and (small := [s for s, own in sources.items() if len(own) < k]):
         raise wrong("/k", f"is more than the runs of {', '.join(small)}.")
-    is_composite = len(sources) > 1
-    found: list[NewRow] = []
-    per_source: dict[str, int] = {}
+    positions: dict[str, list[int]] = {}
     looked_at = 0
     for subset, own in sources.items():
         counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
@@ -79,31 +88,54 @@ def distil(runs: Sequence[Run], rule: str, k: int) -> Distilled:
                 counts[position][1] += 1
         whole = {position: passed for position, (passed, of) in counts.items() if of == len(own)}
         looked_at += len(whole)
-        taken = sorted(position for position, passed in whole.items() if is_taken(rule, k, passed, len(own)))
-        per_source[subset] = len(taken)
-        if len(found) + len(taken) > MOST_TASKS:
-            raise Unprocessable(
-                "too_many_tasks", f"That would be more than {MOST_TASKS} tasks.", [Wrong("/runs", "too_many", "select too many tasks.")], max=MOST_TASKS
-            )
-        for start in range(0, len(taken), BATCH):
-            rows = Row.objects.filter(subset_id=subset, position__in=taken[start : start + BATCH]).order_by("position")
-            found += [taken_over(row, own[0], is_composite) for row in rows]
+        positions[subset] = sorted(position for position, passed in whole.items() if is_taken(rule, k, passed, len(own)))
+    if sum(map(len, positions.values())) > MOST_TASKS:
+        raise Unprocessable(
+            "too_many_tasks", f"That would be more than {MOST_TASKS} tasks.", [Wrong("/runs", "too_many", "select too many tasks.")], max=MOST_TASKS
+        )
+    return Chosen(positions, sources, looked_at)
+
+
+def task_ids(chosen: Chosen) -> list[str]:
+    """Names the tasks that would be taken, each once, in their order. Shape: of several sources `<benchmark>::<task>`."""
+    found: list[str] = []
+    for subset, run, batch in batches(chosen):
+        there = Row.objects.filter(subset_id=subset, position__in=batch).order_by("position").values_list("task_id", "digest")
+        found += [renamed(task_id, digest, run, chosen.is_composite) for task_id, digest in there]
+    return list(dict.fromkeys(found))
+
+
+def distil(chosen: Chosen, rule: str) -> list[NewRow]:
+    """Takes the tasks over. Errors: Unprocessable where there is none."""
+    found: list[NewRow] = []
+    for subset, run, batch in batches(chosen):
+        there = Row.objects.filter(subset_id=subset, position__in=batch).order_by("position")
+        found += [taken_over(row, run, chosen.is_composite) for row in there]
     if not found:
         raise Unprocessable(
-            "empty_scope", f"No task meets the rule {rule}, of {looked_at} that every run scored.", [Wrong("/rule", "empty_scope", "selects nothing.")]
+            "empty_scope", f"No task meets the rule {rule}, of {chosen.looked_at} that every run scored.", [Wrong("/rule", "empty_scope", "selects nothing.")]
         )
-    return Distilled(tuple(unique(found)), looked_at, per_source)
+    return unique(found)
+
+
+def batches(chosen: Chosen) -> Iterator[tuple[str, Run, Sequence[int]]]:
+    for subset, positions in chosen.positions.items():
+        for start in range(0, len(positions), BATCH):
+            yield subset, chosen.runs[subset][0], positions[start : start + BATCH]
 
 
 def taken_over(row: Row, run: Run, is_composite: bool) -> NewRow:
     """Writes a row anew with an edge to its source; what its source said of licence and date stays."""
     body = json.loads(row.body)
     source = {**(body["source"] or {}), "benchmark": run.benchmark_id, "subset": run.subset_id, "task_id": row.task_id}
-    task_id = f"{run.benchmark_id}::{row.task_id}" if is_composite else row.task_id
-    if len(task_id) > LONGEST_ID:
-        task_id = f"{task_id[: LONGEST_ID - 18]}::{row.digest[:16]}"
+    task_id = renamed(row.task_id, row.digest, run, is_composite)
     new = {"input": body["input"], "expected": body["expected"], "source": source}
     return NewRow(task_id, row.kind, row.cluster, canonical.digest({"task_id": task_id, **new}), canonical.kept(new))
+
+
+def renamed(task_id: str, digest: str, run: Run, is_composite: bool) -> str:
+    name = f"{run.benchmark_id}::{task_id}" if is_composite else task_id
+    return name if len(name) <= LONGEST_ID else f"{name[: LONGEST_ID - 18]}::{digest[:16]}"
 
 
 def unique(rows: Sequence[NewRow]) -> list[NewRow]:

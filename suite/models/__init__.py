@@ -3,6 +3,7 @@
 Benchmark ─ Subset ─ Version        what is asked: rows belong to a subset from the version on that brought them
                  └── Row
 Impl                                how it is asked and graded, addressed by its content
+Admission                           how a version stood the checks of publishing under an impl
 Run ─ Task ─ Sample                 one subject through one version: a task is a row of it, a sample one trial of a task
   ├── Event                         what happened, numbered without a gap
   └── Artifact ─ Blob
@@ -10,12 +11,13 @@ Run ─ Task ─ Sample                 one subject through one version: a task 
 
 from __future__ import annotations
 
-from suite.models.asked import Benchmark, Impl, Row, Subset, Version
+from suite.models.asked import Admission, Benchmark, Impl, Row, Subset, Version
 from suite.models.office import Backend, CodeHost, DryRun, Grant, Idempotency, SelfCheck, TeamSetting
 from suite.models.runs import DRY, Answer, Artifact, Blob, Connection, Event, Metadatum, Run, Sample, Summary, Sweep, Task
 
 __all__ = [
     "DRY",
+    "Admission",
     "Answer",
     "Artifact",
     "Backend",

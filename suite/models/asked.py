@@ -107,3 +107,15 @@ class Impl(models.Model):
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     deleted_at = models.DateTimeField(null=True, blank=True)
+
+
+class Admission(models.Model):
+    """How one version of a subset stood the checks of publishing under one impl. Written by whoever asks first, by publishing, and when a pack is loaded."""
+
+    subset = models.ForeignKey(Subset, models.CASCADE, related_name="admissions")
+    version = models.PositiveIntegerField()
+    impl = models.ForeignKey(Impl, models.CASCADE, related_name="+")
+    found = models.TextField(help_text='{"status", "checks", "checked_at", …} as JSON in ASCII.')
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["subset", "version", "impl"], name="suite_admission_once")]

@@ -16,7 +16,7 @@ from panels.api.wording import to_json
 from suite import grading
 from suite.api.problems import Conflict
 from suite.grading.outcomes import Outcome
-from suite.models import Benchmark, Impl, Row, Run, Subset, Version
+from suite.models import Admission, Benchmark, Impl, Row, Run, Subset, Version
 from suite.registry import baselines
 from suite.registry.baselines import Check, Task
 from suite.running import dryrun
@@ -28,6 +28,26 @@ from suite.sandbox import box
 
 # So many rows, evenly over all, say enough.
 MOST_ROWS, MOST_RUN = 400, 3
+
+
+def tried(subset: Subset, version: int, impl: Impl, *, fresh: bool = False) -> dict[str, Any]:
+    """Tells how a version of a subset stands the checks with an impl: as it was found before, since neither ever changes, else tried now and kept.
+
+    What could not be told is not kept: a sandbox may be there tomorrow. Shape: as `checked` gives it.
+    """
+    there = None if fresh else kept(subset, version, impl)
+    if there is not None:
+        return there
+    found = checked(subset, version, impl)
+    if found["status"] != "unchecked":
+        Admission.objects.update_or_create(subset=subset, version=version, impl=impl, defaults={"found": json.dumps(found)})
+    return found
+
+
+def kept(subset: Subset, version: int, impl: Impl) -> dict[str, Any] | None:
+    row = Admission.objects.filter(subset=subset, version=version, impl=impl).first()
+    found: dict[str, Any] | None = json.loads(row.found) if row else None
+    return found
 
 
 def checked(subset: Subset, version: int, impl: Impl) -> dict[str, Any]:
@@ -89,16 +109,13 @@ def of_runs(impl: Impl, rows: Sequence[tuple[Row, Task]]) -> list[Check]:
 
 def admit(run: Run, override: str, by: str) -> dict[str, Any]:
     """Checks what a run would make public, once for each version and impl, and keeps what was found on the benchmark. Errors: Conflict."""
-    name = f"{run.subset_id}@{run.version}:{run.impl_id}"
-    kept: Mapping[str, Any] = ((run.benchmark.admission or {}).get("checked") or {}).get(name) or {}
-    found = dict(kept) if kept and kept.get("status") != "failed" else checked(run.subset, run.version, run.impl)
+    published: Mapping[str, Any] = ((run.benchmark.admission or {}).get("checked") or {}).get(name_of(run.subset_id, run.version, run.impl_id)) or {}
+    found = dict(published or kept(run.subset, run.version, run.impl) or {})
+    if not found or found["status"] == "failed":
+        found = tried(run.subset, run.version, run.impl, fresh=True)
     if found["status"] == "failed" and override:
         found |= {"status": "overridden", "reason": override, "by": by}
-    with transaction.atomic():
-        benchmark = Benchmark.objects.select_for_update().get(pk=run.benchmark_id)
-        every = {**((benchmark.admission or {}).get("checked") or {}), name: found}
-        benchmark.admission = {"status": found["status"], "checked": every}
-        benchmark.save(update_fields=["admission"])
+    write(run.benchmark_id, found)
     if found["status"] == "failed":
         failed = [check for check in found["checks"] if check["ok"] is False]
         said = " ".join(str(check["said"]) for check in failed)
@@ -109,3 +126,16 @@ def admit(run: Run, override: str, by: str) -> dict[str, Any]:
             admission=found,
         )
     return found
+
+
+def name_of(subset: str, version: int, impl: str) -> str:
+    return f"{subset}@{version}:{impl}"
+
+
+def write(benchmark: str, found: Mapping[str, Any]) -> None:
+    """Keeps on a benchmark what stands in it for everybody, and how that fared."""
+    with transaction.atomic():
+        row = Benchmark.objects.select_for_update().get(pk=benchmark)
+        there = {**((row.admission or {}).get("checked") or {}), name_of(found["subset"], found["version"], found["impl"]): dict(found)}
+        row.admission = {"status": found["status"], "checked": there}
+        row.save(update_fields=["admission"])

@@ -1,6 +1,6 @@
 """Packs of review tasks that come with the server: files of rows, a manifest that says how they were made and what answers that know nothing earn.
 
-Loading one makes its benchmarks, everybody's to read. Nothing is asked of a model by it.
+Loading one makes its benchmarks, everybody's to read, tried as what is published is. Nothing is asked of a model by it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any
 
 from access import audit
 from suite.models import Subset
+from suite.registry import admission
 from suite.review import keeping
 from suite.review.repository import ReviewError
+from suite.running import targets
 
 FOLDER = Path(__file__).resolve().parent.parent / "packs"
 OWNER = "server"
@@ -77,5 +79,8 @@ def load(name: str, actor: str, passes: bool | None = None) -> list[Subset]:
             keeping.mark_passes(subset, passes)
         if added:
             audit.record(actor, "pack.load", f"{pack.name}/{told['slug']}", reason=f"{added} rows")
+        impl = targets.builtin_impl(OWNER, "", subset)
+        if admission.kept(subset, subset.version, impl) is None:
+            admission.write(parent.pk, admission.tried(subset, subset.version, impl))
         made.append(subset)
     return made

@@ -106,7 +106,7 @@ def find_impl(caller: Caller, subset: Subset, asked: str) -> Impl:
     if row is not None:
         return by_recipe(row, subset)
     if subset.grader is not None:
-        return builtin_impl(caller, subset)
+        return builtin_impl(caller.owner, caller.team, subset)
     row = latest_impl(subset, official=True)
     if row is None:
         raise Unprocessable(
@@ -157,7 +157,7 @@ def by_recipe(impl: Impl, subset: Subset) -> Impl:
     return row
 
 
-def builtin_impl(caller: Caller, subset: Subset) -> Impl:
+def builtin_impl(owner: str, team: str, subset: Subset) -> Impl:
     """Gives the impl of a built-in grader with its options and the subset's recipe: addressed by all of them, so that another recipe is another impl."""
     recipe = counted(subset.recipe)
     digest = canonical.digest({"grader": subset.grader, "recipe": recipe, "graders": 1})
@@ -171,8 +171,8 @@ def builtin_impl(caller: Caller, subset: Subset) -> Impl:
             "label": f"built-in {(subset.grader or {}).get('kind', 'by kind')}",
             "benchmark_id": subset.benchmark_id,
             "subset": subset,
-            "owner": caller.owner,
-            "team": caller.team,
+            "owner": owner,
+            "team": team,
             "created_at": now,
             "updated_at": now,
         },

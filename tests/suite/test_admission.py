@@ -110,6 +110,45 @@ def test_what_stands_its_checks_is_published_with_them(bench: Bench, driver: Dri
     assert [(c["name"], c["ok"], c["rate"]) for c in found["checks"][:2]] == [("oracle", True, 1.0), ("empty", True, 0.0)]
 
 
+def test_a_version_is_tried_once_with_each_scorer_and_anew_where_it_is_asked_for(bench: Bench, driver: Driver) -> None:
+    tasks = [{**row, "expected": {"value": i}} for i, row in enumerate(of_one_answer(24))]
+    subset = driver.subset(tasks[:23], rolling=True)
+    where = f"registry/subsets/{subset['id']}/admission"
+    first = driver.api("GET", where)
+    assert (first["status"], first["version"]) == ("admitted", 1)
+    assert driver.api("GET", where) == first, "as it was found, to the time of day"
+    again = driver.api("GET", f"{where}?fresh=1")
+    assert again["checked_at"] > first["checked_at"]
+    assert {**again, "checked_at": ""} == {**first, "checked_at": ""}
+    assert driver.api("GET", f"{where}?fresh=0") == again, "what was found last is kept"
+    assert driver.send("GET", f"{where}?fresh=soon").status == 422
+    # Another version, or another scorer, was not tried yet.
+    driver.api("POST", f"subsets/{subset['id']}/tasks", {"tasks": tasks[23:]})
+    grown = driver.api("GET", where)
+    assert (grown["version"], grown["impl"], grown["checks"][0]["of"]) == (2, first["impl"], 24)
+    driver.api("PATCH", f"build/subsets/{subset['id']}/recipe", {"config": {"grader": {"kind": "exact"}}, "note": "word for word"})
+    other = driver.api("GET", where)
+    assert other["impl"] != first["impl"]
+    assert driver.api("GET", f"{where}?impl={first['impl']}") == grown
+    rows = bench.live.rows("suite.Admission", subset_id=subset["id"])
+    assert len(rows) == 3
+
+
+def test_publishing_goes_by_what_was_found_before_unless_it_failed(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", reply("ANSWER: 4"))
+    bench.load()
+    good = driver.subset([{**row, "expected": {"value": i}} for i, row in enumerate(of_one_answer(24))])
+    run = driver.ended(driver.launch(good, model)["id"])["id"]
+    found = driver.api("GET", f"registry/subsets/{good['id']}/admission")
+    driver.api("POST", f"runs/{run}/publish", {})
+    (published,) = driver.api("GET", f"registry/benchmarks/{good['benchmark']}")["admission"]["checked"].values()
+    assert published == {name: value for name, value in found.items() if name != "object"}
+    bad = driver.subset(of_one_answer())
+    run = driver.ended(driver.launch(bad, model)["id"])["id"]
+    found = driver.api("GET", f"registry/subsets/{bad['id']}/admission")
+    assert driver.send("POST", f"runs/{run}/publish", {}).json["admission"]["checked_at"] > found["checked_at"], "it is looked at again"
+
+
 OWN = {
     "one that passes all": ("return 1.0", "failed", ["empty"]),
     "one that fails by itself": ("raise ValueError('no')", "failed", ["oracle"]),
@@ -138,3 +177,4 @@ def test_programs_are_tried_by_their_own_solutions(driver: Driver) -> None:
         subset = driver.subset([{"task_id": f"t{i}", **row} for i, row in enumerate(rows)], grader={"kind": "code"})
         found = driver.api("GET", f"registry/subsets/{subset['id']}/admission")
         assert found["status"] == status, found
+        assert len(driver.bench.live.rows("suite.Admission", subset_id=subset["id"])) == (status != "unchecked"), "what could not be told is not kept"

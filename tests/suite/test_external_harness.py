@@ -32,7 +32,7 @@ def run_by(subset: Subset, harness: str) -> Run:
         benchmark=subset.benchmark,
         subset=subset,
         version=1,
-        impl=targets.builtin_impl(AUTHOR, subset),
+        impl=targets.builtin_impl(AUTHOR.owner, AUTHOR.team, subset),
         subject="x",
         sut={},
         harness=harness,

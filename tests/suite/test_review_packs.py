@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from io import StringIO
 from typing import Any
@@ -11,7 +12,7 @@ from django.core.management import call_command
 
 from access import preferences
 from suite.grading import every
-from suite.models import Benchmark, Row, Run, Subset
+from suite.models import Admission, Benchmark, Row, Run, Subset
 from suite.review import baselines, functions, packs
 from suite.running import passes
 
@@ -62,6 +63,13 @@ def test_loading_makes_benchmarks_for_everybody_once_and_asks_nobody() -> None:
     assert Row.objects.count() == sum(told["rows"] for told in pack.files.values())
     assert not passes.is_set_up()
     assert not Run.objects.exists()
+    # It is everybody's from the start, so it is tried as what is published is: once.
+    tried = {row.subset.slug: json.loads(row.found) for row in Admission.objects.select_related("subset")}
+    assert {slug: found["status"] for slug, found in tried.items()} == {told["slug"]: "admitted" for told in pack.files.values()}
+    for benchmark in Benchmark.objects.all():
+        assert {found["subset"]: found for found in benchmark.admission["checked"].values()} == {
+            found["subset"]: found for slug, found in tried.items() if slug.startswith(f"{benchmark.name}-")
+        }
 
 
 @pytest.mark.django_db

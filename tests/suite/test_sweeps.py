@@ -142,6 +142,67 @@ def test_tasks_of_several_benchmarks_make_one_subset_with_their_origins(bench: B
     assert driver.ended(driver.launch(found, bad)["id"])["summary"]["scored"] == 4
 
 
+def test_a_dry_distilling_counts_and_makes_nothing(bench: Bench, driver: Driver) -> None:
+    good, bad = bench.model("good", FOUR), bench.model("bad", THREE)
+    bench.load()
+    first = driver.subset(sums(6, wrong=3))
+    second = driver.subset(sums(6, wrong=3), benchmark=first["benchmark"], slug="twin")
+    found = swept(driver, {"benchmark": first["benchmark"], "subset": first["id"], "models": [good, bad]})
+    runs = [entry["run"] for entry in found["runs"]]
+    other = driver.ended(driver.launch(second, bad)["id"])["id"]
+    before = driver.api("GET", "registry/benchmarks?limit=500")["data"]
+
+    def counted(**body: Any) -> dict[str, Any]:
+        told: dict[str, Any] = driver.api("POST", "subsets:distill?dry_run=1", body, 200)
+        return told
+
+    hard = counted(runs=runs, rule="failed_by_all")
+    assert (hard["object"], hard["dry_run"], hard["taken"], hard["looked_at"], hard["task_ids"]) == ("distillation", True, 3, 6, ["t0", "t1", "t2"])
+    assert (hard["k"], hard["runs"], hard["per_source"]) == (None, runs, {first["id"]: 3})
+    assert [counted(sweep=found["id"], rule=rule, k=1)["taken"] for rule in ("k_of_n", "discriminating")] == [6, 3]
+    # Of two subsets of one benchmark the first stands for a task that both have.
+    several = counted(runs=[*runs, other], rule="failed_by_all")
+    assert (several["taken"], several["per_source"]) == (6, {first["id"]: 3, second["id"]: 6})
+    assert several["task_ids"][0] == f"{first['benchmark']}::t0"
+    assert driver.api("GET", "registry/benchmarks?limit=500")["data"] == before, "nothing was made"
+    assert distilled(driver, runs=[*runs, other], rule="failed_by_all", name="Both")["tasks"] == several["taken"]
+
+
+def test_a_dry_distilling_and_the_real_one_are_two_requests_under_one_key(bench: Bench, driver: Driver) -> None:
+    bad = bench.model("bad", THREE)
+    bench.load()
+    run = driver.ended(driver.launch(driver.subset(sums(2)), bad)["id"])["id"]
+    body, key = {"runs": [run], "rule": "failed_by_all", "name": "Hard"}, f"once-{bench.tag}"
+    dry = driver.send("POST", "subsets:distill?dry_run=1", body, Idempotency_Key=key)
+    made = driver.send("POST", "subsets:distill", body, Idempotency_Key=key)
+    assert (dry.status, dry.json["taken"], made.status, made.json["object"], made.json["tasks"]) == (200, 2, 201, "subset", 2)
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "status", "code"),
+    [
+        ("dry_run=1", {"rule": "failed_by_all"}, 200, ""),
+        ("dry_run=true", {"rule": "failed_by_all"}, 200, ""),
+        ("dry_run=perhaps", {"rule": "failed_by_all", "name": "x"}, 422, "invalid_request"),
+        ("dry_run=0", {"rule": "failed_by_all"}, 422, "invalid_request"),
+        ("dry_run=1", {"rule": "k_of_n", "k": 2}, 422, "invalid_request"),
+        ("dry_run=1", {"rule": "discriminating"}, 422, "invalid_request"),
+        ("dry_run=1", {"rule": "failed_by_all", "slug": "no slug"}, 422, "invalid_request"),
+        ("dry_run=1", {"rule": "failed_by_all", "speed": 1}, 422, "unknown_field"),
+    ],
+)
+def test_a_dry_distilling_of_nothing_is_none_and_of_nonsense_is_refused(
+    bench: Bench, driver: Driver, query: str, body: dict[str, Any], status: int, code: str
+) -> None:
+    calm = bench.model("calm", FOUR)
+    bench.load()
+    run = driver.ended(driver.launch(driver.subset(sums(1)), calm)["id"])["id"]
+    answer = driver.send("POST", f"subsets:distill?{query}", {"runs": [run], **body})
+    assert (answer.status, answer.json.get("code", "")) == (status, code), answer.body
+    if status == 200:
+        assert (answer.json["taken"], answer.json["looked_at"], answer.json["task_ids"]) == (0, 1, [])
+
+
 WRONG = [
     ({"rule": "failed_by_all", "name": "x"}, 422, "invalid_request"),
     ({"runs": ["RUN"], "sweep": "swp_x", "rule": "failed_by_all", "name": "x"}, 422, "invalid_request"),

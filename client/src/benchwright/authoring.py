@@ -111,11 +111,25 @@ class Subsets:
         """Errors: Conflict where runs refer to it."""
         self._transport.json("DELETE", path("subsets", id_of(subset)))
 
-    def distill(self, *, runs: Sequence[Named], rule: str = "failed_by_all", idempotency_key: str | None = None, **fields: Any) -> Object:
-        """Makes a subset of the tasks that runs failed: failed_by_all, k_of_n (with k), discriminating. Shape: the fields of POST /v1/subsets:distill."""
+    def distill(
+        self,
+        *,
+        runs: Sequence[Named] | None = None,
+        sweep: Named | None = None,
+        rule: str = "failed_by_all",
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> Object:
+        """Makes a subset of the tasks that runs, or a sweep's, failed: failed_by_all, k_of_n (with k), discriminating. With `dry_run` it only counts them.
+
+        Shape: the fields of POST /v1/subsets:distill; of a dry run `taken`, `looked_at`, `per_source`, `task_ids` (the first 20).
+        """
         named = {name: id_of(value) if name == "benchmark" else value for name, value in fields.items() if value is not None}
-        body = {"runs": [id_of(run) for run in runs], "rule": rule, **named}
-        found: Object = self._transport.json("POST", "/v1/subsets:distill", body, key=idempotency_key, may_repeat=True)
+        sources = {"runs": None if runs is None else [id_of(run) for run in runs], "sweep": None if sweep is None else id_of(sweep)}
+        body = {name: value for name, value in sources.items() if value is not None} | {"rule": rule, **named}
+        query = {"dry_run": dry_run or None}
+        found: Object = self._transport.json("POST", "/v1/subsets:distill", body, query=query, key=idempotency_key, may_repeat=True)
         return found
 
     def from_verdict(self, call: Named, idempotency_key: str | None = None) -> Object:

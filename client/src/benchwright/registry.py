@@ -64,9 +64,9 @@ class RegistrySubsets:
         """Gives a board for each version, scorer and number of trials: they never mix."""
         return self._transport.page(path("registry", "subsets", id_of(subset), "leaderboard"), {})
 
-    def admission(self, subset: Named, impl: Named | None = None) -> Object:
-        """Tries a subset as publishing would: what the right answer, none, always one and lots come to."""
-        query = {"impl": None if impl is None else id_of(impl)}
+    def admission(self, subset: Named, impl: Named | None = None, *, fresh: bool = False) -> Object:
+        """Tells how the newest version stands the checks of publishing; tried once for each scorer, anew with `fresh`."""
+        query = {"impl": None if impl is None else id_of(impl), "fresh": fresh or None}
         found: Object = self._transport.json("GET", path("registry", "subsets", id_of(subset), "admission"), query=query)
         return found
 

@@ -214,10 +214,11 @@ def board(session: Session, subset: str) -> None:
 @subset.command()
 @click.argument("subset")
 @click.option("--impl", metavar="IMP")
+@click.option("--fresh", is_flag=True, help="Try it anew, also where it was tried before.")
 @shown
-def admission(session: Session, subset: str, impl: str | None) -> None:
-    """Try a subset as publishing would: by the right answer, none, always one and lots."""
-    output.one(session, session.bw.registry.subsets.admission(subset, impl))
+def admission(session: Session, subset: str, impl: str | None, fresh: bool) -> None:
+    """Tell how a subset stands the checks of publishing: by the right answer, none, always one and lots."""
+    output.one(session, session.bw.registry.subsets.admission(subset, impl, fresh=fresh))
 
 
 @subset.command()
@@ -226,18 +227,24 @@ def admission(session: Session, subset: str, impl: str | None) -> None:
 @click.option("--benchmark", metavar="BM", help="Where the new subset goes.")
 @click.option("--slug")
 @click.option("--name")
-@click.argument("runs", nargs=-1, required=True)
+@click.option("--sweep", metavar="SWP", help="The runs of a sweep, in place of some by name.")
+@click.option("--dry-run", is_flag=True, help="Only tell how many tasks it would be.")
+@click.argument("runs", nargs=-1)
 @shown
-def distill(session: Session, runs: tuple[str, ...], rule: str, **fields: Any) -> None:
-    """Make a subset of the tasks that runs failed.
+def distill(session: Session, runs: tuple[str, ...], rule: str, sweep: str | None, dry_run: bool, **fields: Any) -> None:
+    """Make a subset of the tasks that runs failed, or that tell them apart.
 
     \b
+    benchwright bench subset distill run_… run_… --dry-run
     benchwright bench subset distill run_… run_… --benchmark bm_… --slug hard-v1
+    benchwright bench subset distill --sweep swp_… --rule discriminating --name "What tells them apart"
     """
     from benchwright.cli import kept
 
-    found = session.bw.subsets.distill(runs=[kept.run_of(session, r) for r in runs], rule=rule, **fields)
-    output.one(session, found)
+    if bool(runs) == bool(sweep):
+        raise click.UsageError("Name runs, or a sweep by --sweep.")
+    chosen = [kept.run_of(session, r) for r in runs] or None
+    output.one(session, session.bw.subsets.distill(runs=chosen, sweep=sweep, rule=rule, dry_run=dry_run, **fields))
 
 
 @subset.command("runs")
