@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -193,11 +193,12 @@ def check_kind(kind: str, row_input: Any, expected: Any, grader: Mapping[str, An
         raise RowError("/input/kind", "is missing, and the subset's grader names none for all rows.")
 
 
-def version_digest(digests: Sequence[tuple[str, str]]) -> str:
-    """Makes a version's digest of its rows' by task id. Shape: (task id, digest)."""
+def version_digest(digests: Iterable[str]) -> tuple[str, int]:
+    """Makes a version's digest of its rows', which come in the order of their task ids' characters. Shape: the digest, how many rows there were."""
     import hashlib
 
-    sum_ = hashlib.sha256()
-    for _, digest in sorted(digests):
+    sum_, count = hashlib.sha256(), 0
+    for digest in digests:
         sum_.update(bytes.fromhex(digest))
-    return sum_.hexdigest()
+        count += 1
+    return sum_.hexdigest(), count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -65,6 +66,18 @@ def test_a_rolling_subset_gets_a_version_with_what_is_new(driver: Driver) -> Non
     assert len(set(digests)) == 2
     assert [d["task_id"] for d in driver.api("GET", f"registry/subsets/{subset['id']}/diff?from=1&to=2")["data"]] == ["t3"]
     assert driver.api("PATCH", f"subsets/{subset['id']}", {"rolling": False})["rolling"] is False
+
+
+def test_a_versions_digest_is_of_its_rows_by_the_characters_of_their_ids_on_any_database(driver: Driver) -> None:
+    odd = ["z", "Z", "a", "_", "é", "e\u0301\u0323", "ß", "10", "9", "A b", "a-b", "ab", "\U0001f600", "\ufb01", "\uffee"]
+    rows = [{**one, "task_id": name} for one, name in zip(sums(len(odd)), odd, strict=True)]
+    subset = driver.subset(rows[:7], rolling=True)
+    driver.api("POST", f"subsets/{subset['id']}/tasks", {"tasks": rows[7:]})
+    told = driver.api("GET", f"build/subsets/{subset['slug']}/samples?limit=100")["data"]
+    whole = hashlib.sha256()
+    for _, digest in sorted((row["task_id"], row["digest"]) for row in told):
+        whole.update(bytes.fromhex(digest))
+    assert driver.api("GET", f"registry/subsets/{subset['id']}")["digest"] == whole.hexdigest()
 
 
 def test_the_same_rows_have_the_same_digest_in_any_order(driver: Driver) -> None:
