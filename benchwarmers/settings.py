@@ -353,7 +353,7 @@ def queue_name(database: Mapping[str, object], redis_url: str) -> str:
 
 Q_CLUSTER = {
     "name": queue_name(DATABASES["default"], REDIS_URL),
-    "workers": 2,  # one may be busy with calls that take their time, one is left for what must not wait
+    "workers": 3,  # one for runs of the suite, one for calls that take their time, one is left for what must not wait
     "timeout": 240,
     "retry": 300,  # must exceed the timeout, or a running task is handed out again
     "max_attempts": 1,

@@ -25,7 +25,7 @@ from suite.running import dryrun
 from suite.running.lines import Item
 from suite.sandbox import box
 
-# Longer than one slice of work, between two of which a host shows itself.
+# A host shows itself every half second; so long it may be without its database.
 SEEN_WITHIN = timedelta(seconds=180)
 ANSWERED_WITHIN_S, LOOK_S = 120.0, 0.25
 KEPT = timedelta(minutes=10)

@@ -1,7 +1,10 @@
-"""Works on runs: claims one, asks as many samples at once as its connection takes, and ends it. django-q2 only rings; after a slice it rings again.
+"""Works on runs: claims some, asks as many samples at once as each one's connection takes, and ends them. django-q2 only rings.
 
     ring ─▶ claim a queued run, or one whose worker died ─▶ samples side by side ─▶ lines ─▶ the end, as a line too
               └── a lease, renewed while it works; whoever is killed renews nothing
+
+Work goes on for as long as there is any: a provider that takes ten minutes for an answer holds up its own runs alone, and no answer is cut off because
+somebody's time is over. What the queue's limit of time would have ended, a process that is stuck, ends itself.
 
 A run is one process's at a time, so what it spends is reckoned before each call, in memory. What is left to do is what has no sample yet: that is asked of
 the database once, by numbers alone, so that a hundred thousand finished samples cost a moment.
@@ -10,10 +13,12 @@ the database once, by numbers alone, so that a hundred thousand finished samples
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import fcntl
 import logging
 import os
 import time
+from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +33,7 @@ from health import errands
 from panels.gateway import Gateway
 from suite.api.problems import Problem
 from suite.running import codehosts, recording, subjects, summary
-from suite.running.holding import Plan, begin, claim, claimable, here, left_count, let_go, load, spent_by_model
+from suite.running.holding import Claimed, Plan, begin, claim, claimable, here, left_count, let_go, load, spent_by_model
 from suite.running.pace import Paces
 from suite.running.proxy import Proxy
 from suite.running.standing import Ceilings, Standing, ceilings_of
@@ -37,8 +42,11 @@ from suite.sandbox import box
 
 log = logging.getLogger(__name__)
 
-SLICE_S = 50.0
-RUNS_AT_ONCE = 4
+RUNS_AT_ONCE = 32
+# Nothing but a fault keeps the loop from coming round for so long: an expression that never ends, say. Meanwhile nobody else has the lock.
+STUCK_S = 200.0
+# What broke off is left alone for so long, or nothing else would be done but break off again.
+ALONE_S = 20.0
 # Whatever kills its process each time, without one new result, is not tried for ever.
 MOST_INTERRUPTIONS = 3
 LOCK, CODE_LOCK = "suite.lock", "suite-code.lock"
@@ -49,13 +57,21 @@ NOBODY = "nobody"
 def ring() -> None:
     """Has the queue look at once. Without a broker the next ring of the clock does."""
     try:
-        async_task("suite.running.engine.work", save=False)
+        queue()
     except Exception as error:  # whatever the broker's library raises
         log.info("The queue could not be rung at once (%s); it looks within a minute anyway.", type(error).__name__)
 
 
-def work(slice_s: float = SLICE_S, lane: str = "") -> int:
-    """Works on runs for a while; gives how many ended. At most one call of this runs in a data folder, and one besides that only runs code."""
+def queue(broker: Any = None) -> None:
+    """Has a worker of the queue work on runs, for as long as there are any: without the limit of time that other tasks have."""
+    async_task("suite.running.engine.work", timeout=-1, save=False, **({"broker": broker} if broker else {}))
+
+
+def work(lane: str = "") -> int:
+    """Works on runs until none is left or the server stops; gives how many ended.
+
+    At most one call of this runs in a data folder, and one besides that only runs code.
+    """
     lane = lane or codehosts.lane()
     with (Path(settings.HOME) / (CODE_LOCK if lane == codehosts.CODE else LOCK)).open("a+") as lock:
         try:
@@ -64,14 +80,17 @@ def work(slice_s: float = SLICE_S, lane: str = "") -> int:
             return 0
         if not claimable(NOBODY, lane).exists():
             return 0
-        ended, broken = asyncio.run(worked(time.monotonic() + slice_s, lane))
+        try:
+            ended, broken = asyncio.run(worked(lane))
+        finally:
+            faulthandler.cancel_dump_traceback_later()
     if lane != codehosts.CODE and not errands.closing.is_set() and claimable(NOBODY, lane).exclude(pk__in=broken).exists():
-        ring()
+        ring()  # whoever rang while this one was on its way out found the lock held, and went
     return ended
 
 
-async def worked(until: float, lane: str) -> tuple[int, set[str]]:
-    """Works on several runs at once until the time is over or nothing is left. Shape: how many ended, and those on which work broke off."""
+async def worked(lane: str) -> tuple[int, set[str]]:
+    """Works on several runs at once until nothing is left. Shape: how many ended, and those on which work broke off."""
     gateway = Gateway()
     await gateway.open()
     folder = box.scratch()
@@ -79,38 +98,42 @@ async def worked(until: float, lane: str) -> tuple[int, set[str]]:
     await proxy.open()
     paces = Paces()
     name = f"{here(lane)}:{os.getpid()}:{new_id('eng')}"[:120]
-    running: dict[asyncio.Task[bool], str] = {}
-    broken: set[str] = set()  # left for the next slice, or this one would do nothing but break off again
+    running: dict[asyncio.Task[bool], Claimed] = {}
+    broken: dict[str, float] = {}  # until when each is left alone
     ended = 0
     loop = asyncio.get_running_loop()
     try:
         while True:
-            is_over = time.monotonic() >= until or errands.closing.is_set()
-            while (
-                not is_over and len(running) < RUNS_AT_ONCE and (run_id := await loop.run_in_executor(gateway.executor, claim, name, broken, lane)) is not None
-            ):
-                running[asyncio.create_task(work_on(gateway, proxy, paces, run_id, name, until))] = run_id
+            # Kept outside of Python, which may be what is stuck: it says where, and ends the process.
+            faulthandler.dump_traceback_later(STUCK_S, exit=True, file=2)
+            broken = {run: until for run, until in broken.items() if until > time.monotonic()}
+            while not errands.closing.is_set() and len(running) < RUNS_AT_ONCE:
+                held = Counter(mine.subject for mine in running.values())
+                claimed = await loop.run_in_executor(gateway.executor, claim, name, {*broken}, lane, held)
+                if claimed is None:
+                    break
+                running[asyncio.create_task(work_on(gateway, proxy, paces, claimed.run, name))] = claimed
             if not running:
                 break
             done, _ = await asyncio.wait(running, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                run_id = running.pop(task)
+                mine = running.pop(task)
                 try:
                     ended += task.result()
                 except Exception:
-                    broken.add(run_id)
-                    log.exception("Work on %s broke off; the next ring takes it up again.", run_id)
+                    broken[mine.run] = time.monotonic() + ALONE_S
+                    log.exception("Work on %s broke off; it is taken up again.", mine.run)
             with suppress(DatabaseError):  # whoever works on a run meets it too, and says so
                 paces.adopt(await loop.run_in_executor(gateway.executor, paces.exchange))
     finally:
         await proxy.close()
         folder.cleanup()
         await gateway.close()
-    return ended, broken
+    return ended, {*broken}
 
 
-async def work_on(gateway: Gateway, proxy: Proxy, paces: Paces, run_id: str, name: str, until: float) -> bool:
-    """Works on one run until it ends or the slice is over; tells whether it ended."""
+async def work_on(gateway: Gateway, proxy: Proxy, paces: Paces, run_id: str, name: str) -> bool:
+    """Works on one run until it ends or the server stops; tells whether it ended."""
     loop = asyncio.get_running_loop()
 
     def in_thread(function: Any, *args: Any) -> Any:
@@ -138,7 +161,7 @@ async def work_on(gateway: Gateway, proxy: Proxy, paces: Paces, run_id: str, nam
             standing.halt(plan.halting, plan.halt_note)
         elif not standing.failed:
             pace = paces.enter(run_id, plan.subject, most_at_once)
-            worker = Worker(gateway, proxy, plan, standing, pace, name, until, in_thread)
+            worker = Worker(gateway, proxy, plan, standing, pace, name, in_thread)
             pace.watchers[run_id] = worker.tell_change
             paces.adopt(await in_thread(paces.exchange))
             try:

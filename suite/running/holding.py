@@ -10,6 +10,7 @@ import socket
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
@@ -32,6 +33,17 @@ from suite.running.subjects import Subject
 
 LEASE_S, ELSEWHERE_S = 60.0, 90.0
 ROWS_AT_ONCE = 200
+# Of one subject a process has so many runs in hand: those of the others would wait behind a slow one's.
+OF_A_SUBJECT = 4
+LOOKED_AT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A run that this process took. Shape: `subject` is whom it asks."""
+
+    run: str
+    subject: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,31 +97,30 @@ def claimable(name: str = "", lane: str = codehosts.ALL) -> Any:
     return Run.objects.filter(free, codehosts.of_lane(lane), status__in=[Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HALTING])
 
 
-def claim(name: str, besides: Collection[str] = (), lane: str = codehosts.ALL) -> str | None:
-    """Takes the next run that nobody holds. One whose worker died counts as interrupted; too often without a result, it fails.
+def claim(name: str, besides: Collection[str] = (), lane: str = codehosts.ALL, held: Mapping[str, int] = MappingProxyType({})) -> Claimed | None:
+    """Takes the next run that nobody holds, of the subject with the fewest in hand. One whose worker died counts as interrupted.
 
     What a dead process had written is committed first, or its finished samples would be asked again. That is this folder's outboxes; where a process died that
-    had another one, its own queue gets some time for it.
+    had another one, its own queue gets some time for it. Shape: `held` is how many runs the caller has in hand by subject.
     """
-    for run_id, status, interruptions, worker, until in (
-        claimable(name, lane)
-        .exclude(pk__in=besides)
-        .order_by("priority", "created_at")
-        .values_list("id", "status", "interruptions", "worker", "leased_until")[:20]
-    ):
-        now = timezone.now()
+    waiting = claimable(name, lane).exclude(pk__in=besides).order_by("priority", "created_at")[:LOOKED_AT]
+    found = [*waiting.values("id", "priority", "status", "interruptions", "worker", "leased_until", "sut")]
+    for row in sorted(found, key=lambda row: (row["priority"], held.get(row["sut"]["asked_as"], 0))):
+        now, worker, until, subject = timezone.now(), row["worker"], row["leased_until"], row["sut"]["asked_as"]
+        if held.get(subject, 0) >= OF_A_SUBJECT:
+            continue
         is_ours = worker.startswith(f"{here(lane)}:")
         if worker and not is_ours and until is not None and now < until + timedelta(seconds=ELSEWHERE_S):
             continue
-        mine = claimable(name, lane).filter(pk=run_id, status=status, interruptions=interruptions, worker=worker)
-        if not mine.update(worker=name, leased_until=now + timedelta(seconds=LEASE_S), interruptions=interruptions + bool(worker)):
+        mine = claimable(name, lane).filter(pk=row["id"], status=row["status"], interruptions=row["interruptions"], worker=worker)
+        if not mine.update(worker=name, leased_until=now + timedelta(seconds=LEASE_S), interruptions=row["interruptions"] + bool(worker)):
             continue
         if worker:
             sweep.drain()
-            ledger.catch_up(run_id)
-            if not Run.objects.filter(pk=run_id, worker=name).exists():
+            ledger.catch_up(row["id"])
+            if not Run.objects.filter(pk=row["id"], worker=name).exists():
                 continue  # its end was among what the dead process had written
-        return str(run_id)
+        return Claimed(str(row["id"]), subject)
     return None
 
 

@@ -1,14 +1,15 @@
 """The connections that runs ask, one for all runs of this process that ask it, and what other processes found of them.
 
-A call takes a place and gives it back; who finds none waits in line, so that runs of one connection take turns. What was found stands in a row that all
-processes look at once a second, and each takes its share. A new slice, a restarted server and another host therefore begin where it was left.
+A call takes a place and gives it back; who finds none waits in line, so that runs of one connection take turns, and one place stays free for each run that
+has none: calls that hang take no more than that from the others. What was found stands in a row that all
+processes look at once a second, and each takes its share. A restarted server and another host therefore begin where it was left.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -39,8 +40,8 @@ class Pace:
     def __init__(self, name: str, most: int = MOST) -> None:
         self.name = name
         self.controller = Controller(most=min(most, MOST), changes=self.tell)
-        self.under_way = 0
-        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.held: Counter[str] = Counter()  # places by run
+        self.waiting: deque[tuple[str, asyncio.Future[None]]] = deque()
         self.watchers: dict[str, Changed] = {}
         self.seen: Found | None = None  # what the row held when it was last looked at
 
@@ -49,39 +50,69 @@ class Pace:
         """How many samples one run may have under way."""
         return self.controller.share + SAMPLES_BESIDES
 
+    @property
+    def under_way(self) -> int:
+        return self.held.total()
+
+    def has_place(self, run: str) -> bool:
+        """Whether a run may take one more, with one left for each other run that has none.
+
+        One that has none, since it came when all were taken, may have one more than was found to be right, though never more than a person allows.
+        """
+        free = self.controller.share - self.under_way
+        if not self.held[run]:
+            return free > 0 or (free == 0 and self.controller.share < self.controller.most)
+        return free > sum(1 for other in self.watchers if not self.held[other])
+
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Holds one place. Whoever came first has the next free one."""
-        if self.under_way >= self.controller.share or self.waiting:
+    async def place(self, run: str) -> AsyncIterator[None]:
+        """Holds one place for a run. Of those who may have the next free one it is whoever came first."""
+        if self.waiting or not self.has_place(run):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self.waiting.append(turn)
+            self.waiting.append((run, turn))
+            self.admit()
             try:
                 await turn
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():
-                    self.leave()
+                    self.leave(run)
                 raise
         else:
-            self.enter()
+            self.enter(run)
         try:
             yield
         finally:
-            self.leave()
+            self.leave(run)
 
-    def enter(self) -> None:
-        self.under_way += 1
+    def allow(self, most: int | None) -> None:
+        """Takes over what a person allows at once, which may change while runs go on; None where nobody said."""
+        self.controller.most = min(most or MOST, MOST)
+        if self.controller.found.limit > self.controller.most:
+            self.controller.adopt(self.controller.found, "as its endpoint allows")
+
+    def enter(self, run: str) -> None:
+        self.held[run] += 1
         self.controller.started(self.under_way)
 
-    def leave(self) -> None:
-        self.under_way -= 1
+    def leave(self, run: str) -> None:
+        self.held[run] -= 1
+        if not self.held[run]:
+            del self.held[run]
         self.admit()
 
     def admit(self) -> None:
-        while self.waiting and self.under_way < self.controller.share:
-            turn = self.waiting.popleft()
-            if not turn.done():
-                self.enter()
+        """Lets in who may come, in the order of their coming."""
+        later: deque[tuple[str, asyncio.Future[None]]] = deque()
+        while self.waiting and self.under_way <= self.controller.share:
+            run, turn = self.waiting.popleft()
+            if turn.done():
+                continue
+            if self.has_place(run):
+                self.enter(run)
                 turn.set_result(None)
+            else:
+                later.append((run, turn))
+        self.waiting.extendleft(reversed(later))
 
     def tell(self, before: int, after: int, why: str) -> None:
         for changed in self.watchers.values():
@@ -106,6 +137,7 @@ class Paces:
 
     def leave(self, run: str, pace: Pace) -> None:
         pace.watchers.pop(run, None)
+        pace.admit()  # what was kept for it
         if not pace.watchers and not pace.under_way:
             self.found.pop(pace.name, None)
 

@@ -1,4 +1,4 @@
-"""One run in the hands of this process: as many samples side by side as its connection takes, until nothing is left, its time is over or somebody stops it."""
+"""One run in the hands of this process: as many samples side by side as its connection takes, until nothing is left or somebody stops it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from health import errands
 from panels.gateway import Gateway
 from panels.snapshot import Snapshot
+from suite.api.problems import Problem
 from suite.grading.outcomes import Grade
 from suite.models import Answer, Row, Run
 from suite.running import pace as pacing
@@ -27,7 +28,7 @@ from suite.running.marking import Marking
 from suite.running.pace import Pace
 from suite.running.proxy import Pass, Proxy
 from suite.running.sampling import SCORER, Done, Marked, MoneySpent, sample
-from suite.running.standing import DEAD_AFTER, Standing
+from suite.running.standing import DEAD_AFTER, Standing, ceilings_of
 from suite.sandbox import box
 from wire.errors import CallerError
 
@@ -37,13 +38,11 @@ MOST_BEHIND = 32 * 1024 * 1024
 
 
 class Worker:
-    """One run's. Shape: `in_thread` calls a function that asks the database; `until` is when the slice is over, on the monotonic clock."""
+    """One run's. Shape: `in_thread` calls a function that asks the database."""
 
-    def __init__(
-        self, gateway: Gateway, proxy: Proxy, plan: Plan, standing: Standing, pace: Pace, name: str, until: float, in_thread: Callable[..., Any]
-    ) -> None:
+    def __init__(self, gateway: Gateway, proxy: Proxy, plan: Plan, standing: Standing, pace: Pace, name: str, in_thread: Callable[..., Any]) -> None:
         self.gateway, self.plan, self.standing, self.pace = gateway, plan, standing, pace
-        self.name, self.until, self.in_thread = name, until, in_thread
+        self.name, self.in_thread = name, in_thread
         boxed = box.Limits(wall_s=plan.timeout_s, cpu_s=int(plan.timeout_s) + 1, **plan.caps)
         self.coding = Coding(plan.code, proxy, boxed) if plan.language != "builtin" else None
         judging = Judging(gateway, gateway.snapshot, plan.caller, plan.id, plan.grader, plan.subject) if plan.needs.judge else None
@@ -169,6 +168,8 @@ class Worker:
         status = await self.in_thread(look_at, self.plan.id, self.name, renews)
         if renews:
             self.renewed_at = now
+            with suppress(Problem):  # its endpoint is gone: the calls say so
+                self.pace.allow(ceilings_of(self.plan.limits, self.plan.subject, await self.snapshot())[1])
         self.warn()
         if status is None:  # somebody else has it by now, or it was deleted
             self.was_taken = True
@@ -182,12 +183,11 @@ class Worker:
             self.standing.halt(f"limit_exceeded:{exceeded}")
             self.halt()
             self.cut_off()
-        elif now >= self.until or errands.closing.is_set():
-            self.stop = True  # what is under way ends by itself; the rest is for the next slice
-            if errands.closing.is_set():
-                self.closing_since = self.closing_since or now
-                if now - self.closing_since > errands.CLOSE_S:  # a server that is stopped waits no longer for a provider than for an errand
-                    self.cut_off()
+        elif errands.closing.is_set():
+            self.stop = True  # what is under way ends by itself; the rest is for whoever serves next
+            self.closing_since = self.closing_since or now
+            if now - self.closing_since > errands.CLOSE_S:  # a server that is stopped waits no longer for a provider than for an errand
+                self.cut_off()
 
     def items(self) -> Iterator[list[Item]]:
         """Gives what is left, some rows at a time."""
@@ -208,7 +208,7 @@ class Worker:
     # ------------------------------------------------------------------ a sample's way
 
     def place(self) -> AbstractAsyncContextManager[None]:
-        return self.pace.place()
+        return self.pace.place(self.plan.id)
 
     async def ask(self, item: Item, attempt: int, within_s: float | None, closing: Closing) -> Said:
         if self.coding is not None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -31,6 +32,7 @@ from health.writer import Writer
 from panels.single import Single
 from suite.running import engine, holding, recording
 from suite.running.coding import Coding
+from suite.running.worker import Worker
 
 seen = 0
 
@@ -99,7 +101,18 @@ def in_commit(key: str) -> None:
     ledger.registered[key] = deadly
 
 
+def stuck() -> None:
+    """Does what an expression without end does: nothing comes round any more, and no other thread of Python's does either."""
+    engine.STUCK_S = 8.0  # its loop comes round each second
+
+    def endless(*_: Any) -> None:
+        ctypes.PyDLL(None).sleep(600)  # holds Python's lock
+
+    Worker.grade = endless  # type: ignore[assignment,method-assign]
+
+
 POINTS: dict[str, Callable[[], None]] = {
+    "stuck": stuck,
     "never": lambda: None,
     "claimed": lambda: after(engine, "claim", lambda *_, **__: True),
     "begun": lambda: after(engine, "begin"),
@@ -121,4 +134,4 @@ if __name__ == "__main__":
     # The lease of another folder's process, and the time that its own queue is given, are waited for in no test.
     holding.LEASE_S, holding.ELSEWHERE_S = float(os.environ.get("LEASE_S", holding.LEASE_S)), float(os.environ.get("ELSEWHERE_S", holding.ELSEWHERE_S))
     POINTS[POINT]()
-    print(engine.work(30), flush=True)
+    print(engine.work(), flush=True)

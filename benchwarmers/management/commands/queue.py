@@ -74,9 +74,11 @@ def ring() -> None:
     from django_q.brokers import get_broker
     from django_q.tasks import async_task
 
+    from suite.running import engine
+
     close_old_connections()
     broker = get_broker()
     if (broker.queue_size() or 0) < MOST_WAITING:
         async_task("health.jobs.ring", broker=broker, save=False)
         async_task("health.errands.work", broker=broker, save=False)
-        async_task("suite.running.engine.work", broker=broker, save=False)
+        engine.queue(broker)

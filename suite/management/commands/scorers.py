@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
 
 def keep_trying(stop: threading.Event) -> None:
-    """Answers dry runs, and shows that this host lives: a slice of work may take a minute."""
+    """Answers dry runs, and shows that this host lives: work on a run may take hours."""
     while not stop.wait(DRY_S):
         try:
             codehosts.answer_dry_runs()
