@@ -4,6 +4,7 @@
 #   calls     the gateway alone            evals   benchmark runs alone
 #   million   every list over a million ledger rows, in a database of its own: `python -m bench.million`
 #   suite     the suite's pages over a million tasks: `python -m bench.suite_million`
+#   starter   two real small models through the starter pack, compared: `python -m bench.starter`
 # Without one, --quick, --write and --no-litellm go to both (the last leaves out the other peers too).
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,9 +23,10 @@ calls)
     shift
     exec .venv/bin/python -m bench.run "$@"
     ;;
-evals)
+evals | starter)
+    what=bench.$1
     shift
-    exec .venv/bin/python -m bench.evals "$@"
+    exec .venv/bin/python -m "$what" "$@"
     ;;
 esac
 .venv/bin/python -m bench.run "$@"
