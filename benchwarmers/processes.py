@@ -13,6 +13,8 @@ from collections.abc import Callable
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 WANTED_OPEN_FILES = 65_536
+# What a stopping web process has to write down the calls that it cut, after open streams had their own time; then it is killed.
+CLOSING_S = 25
 
 # Loaded before any fork: the child of a fork may only call what is already in memory.
 LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None

@@ -326,7 +326,7 @@ def web_command(door: socket.socket, home: str, workers: int, graceful_timeout_s
         "worker-connections": 4000,
         "timeout": 60,
         "keep-alive": 30,
-        "graceful-timeout": graceful_timeout_s,
+        "graceful-timeout": graceful_timeout_s + processes.CLOSING_S,
         "limit-request-line": 8190,
         "forwarded-allow-ips": trusted,
         "env": f"BENCH_SERVER_HOME={home}",

@@ -13,9 +13,11 @@ from typing import Any
 from gunicorn.asgi.protocol import ASGIProtocol, _RequestHeaderPolicy, secure_scheme_names
 from gunicorn.workers import gasgi
 
-from benchwarmers import serverfile
+from benchwarmers import processes, serverfile
 
 DRAIN_TICK_S = 0.1
+# gunicorn cancels a call 3 s after its connection went.
+CUT_S = 5.0
 # gunicorn drops every header with an underscore, since CGI's names could mistake one for another. Agents name their conversation by this one.
 WITH_UNDERSCORE = ("SESSION_ID",)
 
@@ -35,6 +37,10 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
     def connection_lost(self, exc: Exception | None) -> None:
         self.worker.connections.discard(self)
         super().connection_lost(exc)
+
+    @property
+    def calls(self) -> list[asyncio.Task[None]]:
+        return [task for task in (self._task, *self._finishing_calls) if task is not None]
 
     @property
     def is_idle(self) -> bool:
@@ -64,10 +70,19 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         A reload's other workers go on accepting, so gunicorn's way is right: close the listener, finish what is open. When the whole
         server stops, open streams keep theirs: the listener answers `/readyz` with 503 (and the gateway's calls, by `scope["state"]`)
         until the last stream has ended, and idle connections are closed at once instead of after their 30 s.
+
+        What has not ended in its time is cut here: gunicorn's master would kill the process, and with it what its calls have to write down.
         """
-        if self.is_whole_server_stopping():
+        is_stopping = self.is_whole_server_stopping()
+        if is_stopping:
             self.state["stopping"] = True
-            await self._drain()
+        else:
+            for server in self.servers:
+                server.close()
+        await self._drain()
+        await self._cut_off()
+        if is_stopping:
+            self._close_idle()
         await super()._shutdown()
 
     def is_whole_server_stopping(self) -> bool:
@@ -76,12 +91,25 @@ class Worker(gasgi.ASGIWorker):  # type: ignore[misc]
         return server is not None and server.stopping
 
     async def _drain(self) -> None:
-        deadline = self.loop.time() + self.cfg.graceful_timeout
+        deadline = self.loop.time() + self.cfg.graceful_timeout - processes.CLOSING_S
         while not self._quick_shutdown and self.loop.time() < deadline:
             if all(c.is_idle for c in self.connections):
                 break
             self.notify()
             await asyncio.sleep(DRAIN_TICK_S)
+
+    def _close_idle(self) -> None:
         for connection in list(self.connections):
             if connection.is_idle:
                 connection._close_transport()
+
+    async def _cut_off(self) -> None:
+        """Hangs up on what still goes on, and waits until its calls are written down."""
+        if self._quick_shutdown:
+            return
+        tasks = [task for connection in self.connections if not connection.is_idle for task in connection.calls]
+        for connection in list(self.connections):
+            if not connection.is_idle and connection.transport:
+                connection.transport.abort()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CUT_S)

@@ -44,8 +44,8 @@ LEASE_S = 60.0
 SLICE_S = 60.0
 LANES_AT_ONCE = 8
 LOOK_S = 1.0
-# How long a server that is being stopped waits for calls under way; what is cut then is done again.
-CLOSE_S = 20.0
+# How long a server that is being stopped waits for calls under way, unless open streams have less; what is cut then is done again.
+CLOSE_S = min(20.0, float(settings.GRACEFUL_TIMEOUT_S))
 MOST_RINGS = 4
 NEVER = threading.Event()
 # What says that the database cannot be had just now.

@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from benchwarmers import settings
+from benchwarmers import processes, settings
+from health import errands
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
@@ -78,7 +79,7 @@ def test_the_unit_for_scorers_may_make_sandboxes() -> None:
 
 
 def test_answers_under_way_have_their_time_when_it_is_stopped() -> None:
-    assert seconds(SERVICES["bench"]["stop_grace_period"]) >= 360
+    assert seconds(SERVICES["bench"]["stop_grace_period"]) >= 360 + processes.CLOSING_S + errands.CLOSE_S
     assert seconds(SERVICES["caddy"]["stop_grace_period"]) >= 360
     assert settings.GRACEFUL_TIMEOUT_S <= 360
 

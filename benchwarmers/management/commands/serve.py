@@ -72,7 +72,7 @@ class Command(BaseCommand):
             web_command(door, str(home), workers, settings.GRACEFUL_TIMEOUT_S, trusted),
             environment,
             str(settings.BASE_DIR),
-            grace_s=settings.GRACEFUL_TIMEOUT_S + 10.0,
+            grace_s=settings.GRACEFUL_TIMEOUT_S + processes.CLOSING_S + 10.0,
             whole_group=True,
             keep=(door.fileno(),),
         )
