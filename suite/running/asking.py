@@ -17,6 +17,7 @@ from panels.plan import PREFIX
 from panels.serve import serve
 from panels.snapshot import Snapshot
 from panels.turn import Turn
+from suite.api.problems import Unprocessable, Wrong
 from suite.grading.answers import visible
 from suite.grading.contract import Call, Output, Question
 from suite.running.subjects import Subject
@@ -104,7 +105,23 @@ def request_of(subject: Subject, question: Question, params: Mapping[str, Any]) 
     if question.response_format:
         body["response_format"] = dict(question.response_format)
     body |= {name: value for name, value in params.items() if name in PARAMS}
+    return read(body)
+
+
+def read(body: Mapping[str, Any]) -> Request:
     return dialects.get("openai-chat").read_request(Inbound("/v1/chat/completions", "", {}, orjson.loads(orjson.dumps(scrubbed(body)))))
+
+
+def look_at_params(params: Mapping[str, Any] | None) -> None:
+    """Refuses settings that no request could carry: one that is left out in silence would be measured as if it held. Errors: Unprocessable."""
+    given = params or {}
+    if wrongs := [Wrong(f"/sut/params/{name}", "unknown_field", "is none that a run sets.") for name in given if name not in PARAMS]:
+        raise Unprocessable("unknown_field", f"sut.params has {', '.join(PARAMS)}.", wrongs)
+    try:
+        read({"model": "any", "messages": [{"role": "user", "content": "any"}], **given})
+    except CallerError as error:
+        where = f"/sut/params/{error.field.partition('[')[0]}" if error.field else "/sut/params"
+        raise Unprocessable("invalid_request", f"sut.params: {error.message}", [Wrong(where, "invalid", error.message)]) from None
 
 
 async def ask(

@@ -33,7 +33,7 @@ from health import errands
 from panels.gateway import Gateway
 from suite.api.problems import Problem
 from suite.running import codehosts, recording, subjects, summary
-from suite.running.holding import Claimed, Plan, begin, claim, claimable, here, left_count, let_go, load, spent_by_model
+from suite.running.holding import Claimed, Plan, begin, broke_off, claim, claimable, here, left_count, let_go, load, spent_by_model
 from suite.running.pace import Paces
 from suite.running.proxy import Proxy
 from suite.running.standing import Ceilings, Standing, ceilings_of
@@ -120,9 +120,12 @@ async def worked(lane: str) -> tuple[int, set[str]]:
                 mine = running.pop(task)
                 try:
                     ended += task.result()
-                except Exception:
+                except Exception as error:
                     broken[mine.run] = time.monotonic() + ALONE_S
                     log.exception("Work on %s broke off; it is taken up again.", mine.run)
+                    if not isinstance(error, DatabaseError | OSError):  # those pass; anything else would break it off again and again
+                        with suppress(DatabaseError):
+                            await loop.run_in_executor(gateway.executor, broke_off, mine.run)
             with suppress(DatabaseError):  # whoever works on a run meets it too, and says so
                 paces.adopt(await loop.run_in_executor(gateway.executor, paces.exchange))
     finally:
@@ -152,7 +155,7 @@ async def work_on(gateway: Gateway, proxy: Proxy, paces: Paces, run_id: str, nam
             standing.by_model = await in_thread(spent_by_model, plan, standing.ceilings.model_costs)
         worker = None
         if plan.interruptions >= MOST_INTERRUPTIONS:
-            standing.failed = f"Its process died {plan.interruptions} times without one new result."
+            standing.failed = f"Work on it broke off {plan.interruptions} times without one new result."
         elif plan.changed:
             standing.failed = f"fingerprint_changed: {plan.changed}"
         elif plan.needs.sandbox and (missing := box.trouble()):

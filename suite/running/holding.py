@@ -15,7 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from access.caller import Caller
@@ -246,3 +246,8 @@ def look_at(run_id: str, name: str, renews: bool) -> Mapping[str, Any] | None:
 def let_go(run_id: str, name: str) -> None:
     """Gives the lease back: what is left is for whoever rings next, and was no interruption."""
     Run.objects.filter(pk=run_id, worker=name).update(worker="", leased_until=None)
+
+
+def broke_off(run_id: str) -> None:
+    """Counts work that ended by a fault as an interruption: a run that breaks off each time without a new result is not tried for ever."""
+    Run.objects.filter(pk=run_id).update(interruptions=F("interruptions") + 1)

@@ -24,6 +24,7 @@ from suite.api.problems import NotYet, Problem, Unprocessable, Wrong, wrong
 from suite.models import DRY, Backend, Metadatum, Row, Run, Subset
 from suite.running import limits as ceilings
 from suite.running import needs, recording, subjects
+from suite.running.asking import look_at_params
 from suite.running.limits import Limits
 from suite.running.subjects import Subject
 from suite.running.targets import Target, find_run, pinned, replayed
@@ -110,6 +111,7 @@ def subject_of(prepared: Prepared, sut: Any) -> Subject:
     parent = prepared.target.parent
     if sut is not None:
         subject = subjects.resolve(sut, prepared.snapshot)
+        look_at_params(subject.params)
     elif parent is not None:
         subject = subjects.kept_one(parent.sut, prepared.snapshot)
     else:

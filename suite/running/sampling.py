@@ -28,9 +28,20 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 MOST_WAITS, LONGEST_WAIT_S = 20, 900.0
 # What asking again cannot mend.
 FINAL = frozenset(
-    {"invalid_request", "context_too_small", "tools_need_route", "model_not_found", "not_allowed", "body_too_large", "content_policy", "scorer_failed"}
+    {
+        "invalid_request",
+        "context_too_small",
+        "tools_need_route",
+        "model_not_found",
+        "not_allowed",
+        "body_too_large",
+        "content_policy",
+        "scorer_failed",
+        "not_askable",
+    }
 )
 SCORER = "scorer_failed"
+UNASKABLE = "not_askable"  # no request can be made of the row: its shape is not what the grader asks by
 SPENT = frozenset({"budget_exceeded", "price_unknown"})
 
 

@@ -15,6 +15,7 @@ from health import errands
 from panels.gateway import Gateway
 from panels.snapshot import Snapshot
 from suite.api.problems import Problem
+from suite.grading.contract import Output
 from suite.grading.outcomes import Grade
 from suite.models import Answer, Row, Run
 from suite.running import pace as pacing
@@ -27,7 +28,7 @@ from suite.running.lines import Item, read_back
 from suite.running.marking import Marking
 from suite.running.pace import Pace
 from suite.running.proxy import Pass, Proxy
-from suite.running.sampling import SCORER, Done, Marked, MoneySpent, sample
+from suite.running.sampling import SCORER, UNASKABLE, Done, Marked, MoneySpent, sample
 from suite.running.standing import DEAD_AFTER, Standing, ceilings_of
 from suite.sandbox import box
 from wire.errors import CallerError
@@ -218,7 +219,11 @@ class Worker:
         if "seed" in params and isinstance(params["seed"], int):
             params["seed"] += item.trial - 1  # trials that were all alike would tell nothing
         stops = stops_of(self.plan.subject, params)
-        request = request_of(self.plan.subject, self.marking.kind_of(item.kind).ask(item.input), params)
+        try:
+            request = request_of(self.plan.subject, self.marking.kind_of(item.kind).ask(item.input), params)
+        except Exception as error:  # a row that the grader cannot read, tools or parameters that are none: the others are asked all the same
+            said = error.message if isinstance(error, CallerError) else f"{type(error).__name__}: {error}"
+            return Said(Output(""), error=CallerError(UNASKABLE, f"The task cannot be asked by this grader. {said[:300]}", status=422))
         return await ask(self.gateway, snapshot, self.plan.caller, request, self.plan.id, within_s=within_s, closing=closing, stops=stops)
 
     async def snapshot(self) -> Snapshot:

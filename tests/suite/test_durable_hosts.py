@@ -14,7 +14,7 @@ from django.db import connection
 from health import ledger
 from suite.grading.contract import Options, Output
 from suite.grading.outcomes import Grade, Outcome
-from suite.models import Connection, Event, Run, Sample, Task
+from suite.models import Connection, Event, Impl, Run, Sample, Task
 from suite.running import recording, summary
 from suite.running.asking import Said
 from suite.running.lines import Item, line_of
@@ -47,6 +47,17 @@ def test_two_hosts_share_the_runs_of_one_database_and_do_none_twice(hosts: Hosts
     assert len(hosts.fake.calls_to(hosts.model)) == 36
     for run in runs:
         assert_whole(run, 6)
+
+
+def test_work_that_breaks_off_each_time_without_a_result_is_given_up(hosts: Hosts) -> None:
+    run = hosts.sums(2)
+    Impl.objects.update(grader={"kind": "none of these"})
+    for _ in range(3):
+        assert hosts.worked() == 0
+    assert hosts.worked() == 1
+    run.refresh_from_db()
+    assert (run.status, run.error) == ("failed", "Work on it broke off 3 times without one new result.")
+    assert Event.objects.filter(run=run).order_by("seq").values_list("type", flat=True).last() == "RunFinished"
 
 
 def test_what_a_connection_takes_outlives_the_process_that_found_out(hosts: Hosts) -> None:

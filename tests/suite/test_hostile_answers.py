@@ -61,6 +61,25 @@ def test_a_stop_word_ends_what_is_said_and_not_what_is_thought(bench: Bench, dri
     assert "stop" not in found["asked"]
 
 
+def test_a_task_that_cannot_be_asked_is_told_as_such_and_holds_up_no_other(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", reply("ANSWER: 4", usage=(1, 1)))
+    bench.load()
+    tool = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
+    shapes: list[Any] = [{"name": "add", "parameters": "none"}, {"name": "add", "parameters": [1]}, {"name": "add", "description": 7}]
+    rows = [{"task_id": f"t{i}", "input": {"question": "Add.", "functions": [tool if i == 0 else shapes[i - 1]]}, "expected": {"value": []}} for i in range(4)]
+    subset = driver.subset(rows, grader={"kind": "function_call"})
+    over = driver.ended(driver.launch(subset, model)["id"])
+    found = {task["task_id"]: (task["outcome"], task["error_class"]) for task in driver.api("GET", f"runs/{over['id']}/tasks")["data"]}
+    assert found.pop("t0") == ("passed", None)
+    assert set(found.values()) == {("infrastructure", "not_askable")}
+    assert len(bench.fake.calls_to(model)) == 1, "nobody is asked what cannot be asked, nor is it tried again"
+    sums_run = driver.ended(driver.launch(driver.subset(sums(2)), model)["id"])
+    for kind in ("function_call", "multiple_choice", "review_line", "claim"):
+        fork = driver.api("POST", f"runs/{sums_run['id']}/fork", {"grader": {"kind": kind}}, 201)
+        told = driver.ended(fork["id"])["summary"]
+        assert (told["errored"], told["pass_rate"], told["coverage"]) == (2, None, 0), kind
+
+
 COMMAS = """
 import os, requests
 from bench_task import BenchTask

@@ -28,6 +28,21 @@ def calm(bench: Bench) -> str:
     return model
 
 
+# A run that began with one of these measured something else than it said, or never ended.
+UNKNOWN_PARAMS: list[tuple[str, Any]] = [("temprature", 0), ("model", "other"), ("messages", []), ("stream", True), ("n", 5), ("tools", []), ("", 1)]
+WRONG_PARAMS: list[tuple[str, Any]] = [
+    ("temperature", "hot"),
+    ("temperature", True),
+    ("top_p", []),
+    ("max_tokens", -5),
+    ("max_tokens", 0),
+    ("max_tokens", "many"),
+    ("max_completion_tokens", 1.5),
+    ("seed", "lucky"),
+    ("stop", 7),
+    ("stop", ["x", 7]),
+    ("presence_penalty", {}),
+]
 WRONG: list[tuple[dict[str, Any], int, str]] = [
     ({"compute": "moon"}, 422, "backend_unknown"),
     ({"harness": "tea"}, 422, "invalid_request"),
@@ -51,6 +66,8 @@ WRONG: list[tuple[dict[str, Any], int, str]] = [
     ({"visibility": "public"}, 422, "invalid_request"),
     ({"sut": {"model": "MODEL", "speed": 1}}, 422, "unknown_field"),
     ({"sut": {"model": "MODEL", "params": []}}, 422, "invalid_request"),
+    *(({"sut": {"model": "MODEL", "params": {name: value}}}, 422, "unknown_field") for name, value in UNKNOWN_PARAMS),
+    *(({"sut": {"model": "MODEL", "params": {name: value}}}, 422, "invalid_request") for name, value in WRONG_PARAMS),
     ({"sut": {"model": ""}}, 422, "sut_unknown"),
     ({"sut": "bench/none"}, 422, "sut_unknown"),
     ({"sut": "name@nowhere"}, 422, "sut_unknown"),
