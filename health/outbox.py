@@ -45,9 +45,13 @@ class Outbox:
     def _locked_file(self, content: bytes) -> int:
         """Puts a new file, locked already, in the old one's place: under its name it is never seen without the lock."""
         new = self.path.with_suffix(".new")
-        fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        while True:
+            fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            fcntl.flock(fd, fcntl.LOCK_EX)  # a drain may have it for the moment in which it deletes what it took for a dead process's
+            if os.fstat(fd).st_nlink:
+                break
+            os.close(fd)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if content and os.write(fd, content) != len(content):
                 raise OSError("the disk is full")
             new.rename(self.path)

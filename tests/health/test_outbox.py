@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
@@ -63,6 +64,24 @@ def test_a_living_processs_file_is_not_drained(folder: Path) -> None:
     assert drain_dead(folder, kept).files == 1
     assert kept.attempts() == {"a": "ok"}
     assert files(folder) == []
+
+
+def test_a_file_that_a_drain_takes_for_a_dead_processs_while_it_is_made_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    really, kept = fcntl.flock, Kept()
+
+    def drained_first(fd: int, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", really)
+        drain_dead(folder, kept)  # between the opening of the new file and its lock
+        really(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", drained_first)
+    box = Outbox(folder, "worker-0")
+    box.append({"attempts": [row("a")]})
+    assert box.path.exists()
+    assert drain_dead(folder, kept).files == 0
+    box.close()
+    assert drain_dead(folder, kept).files == 1
+    assert kept.attempts() == {"a": "ok"}
 
 
 def test_a_call_without_an_end_is_lost_and_one_with_an_end_is_not(folder: Path) -> None:
