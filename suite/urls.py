@@ -66,6 +66,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/<plain:run>/requeue", again.Requeue.as_view()),
     path("registry/benchmarks", benchmarks.RegistryBenchmarks.as_view()),
     path("registry/benchmarks/<plain:benchmark>", benchmarks.RegistryBenchmark.as_view()),
+    path("registry/subsets", subsets.RegistrySubsets.as_view()),
     path("registry/subsets/<plain:subset>", subsets.RegistrySubset.as_view()),
     path("registry/subsets/<plain:subset>/versions", subsets.SubsetVersions.as_view()),
     path("registry/subsets/<plain:subset>/diff", subsets.SubsetDiff.as_view()),

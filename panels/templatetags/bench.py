@@ -18,7 +18,7 @@ register = template.Library()
 
 NOTHING = "–"
 TONES = {
-    "good": {"ok", "active", "complete", "done", "answered", "passed", "useful", "enabled", "on", "connected", "finished"},
+    "good": {"ok", "active", "complete", "done", "answered", "passed", "useful", "enabled", "on", "connected", "finished", "admitted"},
     "warn": {
         "resting",
         "degraded",
@@ -37,6 +37,7 @@ TONES = {
         "limit",
         "judge_failed",
         "infrastructure",
+        "overridden",
     },
     "bad": {"failed", "error", "timeout", "refused", "lost", "retired", "revoked", "expired", "useless"},
     "busy": {"running", "streaming", "working", "halting"},

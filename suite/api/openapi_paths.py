@@ -51,6 +51,7 @@ PATHS: dict[tuple[str, str], Told] = {
     ("runs/{run}/gate", "get"): Told("rule_on_run", ref("Gate")),
     ("registry/benchmarks", "get"): Told("list_benchmarks", page_of(ref("Benchmark")), query={"name": STR, "q": STR, "sort": STR}),
     ("registry/benchmarks/{benchmark}", "get"): Told("get_benchmark", ref("Benchmark"), query={"expand": STR}),
+    ("registry/subsets", "get"): Told("list_all_subsets", page_of(ref("Subset")), query={"q": STR}),
     ("registry/subsets/{subset}", "get"): Told("get_subset", ref("Subset")),
     ("registry/subsets/{subset}/versions", "get"): Told("list_versions", page_of(ref("SubsetVersion"))),
     ("registry/subsets/{subset}/leaderboard", "get"): Told("get_leaderboard", page_of(ref("Leaderboard"))),

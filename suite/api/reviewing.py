@@ -7,29 +7,34 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from access import audit
+from access import audit, preferences
 from suite.api import shapes
 from suite.api.problems import Missing, wrong
 from suite.api.repeats import idempotent
 from suite.api.view import View, text
 from suite.review import packs, verdicts
 from suite.review.packs import Pack
+from suite.running import passes
 
 
 def shape(pack: Pack) -> dict[str, Any]:
+    """Tells of a pack what it holds, what of it is here, and whether passes run it: by its subsets' recipes, or by the setting `suite.starter`."""
     there = packs.loaded(pack)
+    by_recipe = bool(there) and all(row.recipe.get("passes") is True for row in there)
+    by_setting = pack.name == packs.STARTER and bool(preferences.value(passes.STARTER))
     return {
         "object": "pack",
         "name": pack.name,
         "title": pack.manifest["title"],
         "made": pack.manifest["made"],
         "is_loaded": len(there) == len(pack.files),
-        "passes": bool(there) and all(row.recipe.get("passes") is True for row in there),
+        "passes": by_setting or by_recipe,
+        "passes_by": "setting" if by_setting else "recipe" if by_recipe else None,
         "files": [
             {name: told.get(name) for name in ("benchmark", "slug", "title", "kind", "rows", "validation", "operators", "verified", "sha256")}
             for told in pack.files.values()
         ],
-        "subsets": [shapes.subset(row) for row in there],
+        "subsets": shapes.many_subsets(there),
     }
 
 
@@ -47,12 +52,12 @@ class LoadPack(View):
     @idempotent
     def post(self, request: Request, pack: str) -> Response:
         """Loads a pack: its benchmarks are there for everybody then. With `passes` onboarding in full and the weekly schedule run it, or no longer do."""
-        passes = self.body(("passes",)).get("passes")
-        if passes is not None and not isinstance(passes, bool):
+        switch = self.body(("passes",)).get("passes")
+        if switch is not None and not isinstance(switch, bool):
             raise wrong("/passes", "must be true or false.")
         if pack not in packs.every():
             raise Missing("pack", pack)
-        packs.load(pack, self.actor, passes)
+        packs.load(pack, self.actor, switch)
         return Response(shape(packs.find(pack)))
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Any, cast
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,7 +22,7 @@ from suite.api.view import View, flag, text, title, visibility_is_derived
 from suite.authoring import amending, graders, recipes, rows, subsets
 from suite.models import Subset, Version
 from suite.running.targets import find_benchmark
-from suite.seeing import may_read_benchmark, owns
+from suite.seeing import may_read_benchmark, owns, readable_benchmarks
 
 FIELDS = ("slug", "name", "description", "tasks", "rolling", "grader", "recipe")
 SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
@@ -62,7 +63,7 @@ class Subsets(View):
         """Lists a benchmark's subsets, the oldest first."""
         parent = find_benchmark(self.caller, benchmark)
         page = self.keyset_page(Subset.objects.filter(benchmark=parent, deleted_at=None), ("created_at", "id"), newest_first=False)
-        return Response({"data": [shapes.subset(row) for row in page.data], "next": page.next})
+        return Response({"data": shapes.many_subsets(page.data), "next": page.next})
 
 
 class OneSubset(View):
@@ -121,6 +122,40 @@ class SubsetTasks(View):
         changed, added, there = subsets.append(row.pk, new, self.caller.owner)
         audit.record(self.actor, "subset.append", f"{row.benchmark.name}/{row.slug}", reason=f"{added} rows")
         return Response({**shapes.subset(changed), "added": added, "unchanged": there})
+
+
+class RegistrySubsets(View):
+    scopes = {"GET": ("registry:read",)}
+    filters = ("benchmark", "slug", "passes", "retired")
+
+    def get(self, request: Request) -> Response:
+        """Lists subsets of benchmarks that the caller may see, the oldest first; ?q= finds by words of slug and name. `passes`: what runs by itself."""
+        asked = self.filters_wanted()
+        rows = Subset.objects.filter(deleted_at=None)
+        if "benchmark" in asked:
+            rows = rows.filter(benchmark__in=[find_benchmark(self.caller, name) for name in asked["benchmark"]])
+        else:
+            rows = rows.filter(benchmark__in=readable_benchmarks(self.caller))
+        if "slug" in asked:
+            rows = rows.filter(slug__in=asked["slug"])
+        if "retired" in asked:
+            rows = rows.filter(retired_at__isnull=not truth("retired", asked["retired"][-1]))
+        if "passes" in asked:
+            # Not by ~Q: of a recipe that does not say, neither holds.
+            marked = Subset.objects.filter(recipe__passes=True).values("pk")
+            rows = rows.filter(pk__in=marked) if truth("passes", asked["passes"][-1]) else rows.exclude(pk__in=marked)
+        words = request.query_params.get("q", "").split()[:10]
+        for word in words:
+            rows = rows.filter(Q(slug__icontains=word) | Q(name__icontains=word))
+        bound = "&".join(f"{name}={values}" for name, values in sorted({**asked, "q": words}.items()))
+        page = self.keyset_page(rows, ("created_at", "id"), newest_first=False, bound_to=bound)
+        return Response({"data": shapes.many_subsets(page.data), "next": page.next})
+
+
+def truth(name: str, said: str) -> bool:
+    if said not in ("true", "false"):
+        raise wrong("", f"{name} is true or false.")
+    return said == "true"
 
 
 class RegistrySubset(View):

@@ -16,6 +16,7 @@ from panels.pages.door import Refused
 from panels.pages.forms import number, texts
 from panels.pages.frame import framed, page
 from suite.pages.forms import amount, labels, refusal
+from suite.pages.registry import to_run
 
 FIELDS = (
     "benchmark",
@@ -81,14 +82,13 @@ def form(request: HttpRequest, said: Mapping[str, str]) -> dict[str, Any]:
     parent = door.read(request, f"/v1/runs/{said['from_run']}") if said["from_run"] else None
     benchmarks = [] if parent else door.read(request, "/v1/registry/benchmarks", limit=200, sort="name")["data"]
     chosen = said["benchmark"] or (benchmarks[0]["id"] if len(benchmarks) == 1 else "")
-    subsets = door.read(request, f"/v1/registry/benchmarks/{chosen}", expand="subsets")["subsets"] if chosen and not parent else []
     return {
         "title": "Run again" if parent else "Launch a run",
         "said": {**said, "benchmark": chosen},
         "fields": FIELDS,
         "parent": parent,
         "benchmarks": benchmarks,
-        "subsets": [one for one in subsets if one["runnable"]],
+        **to_run(request, "" if parent else chosen),
         "names": names(request),
     }
 

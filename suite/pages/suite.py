@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import path
 
 from panels.pages import door
@@ -13,7 +15,11 @@ from panels.pages.frame import framed, page
 from suite.pages.people import may
 from suite.pages.runs import shown
 
-NEWEST, MOST_BENCHMARKS = 8, 12
+NEWEST, MOST_BENCHMARKS, MOST_PASSES = 8, 12, 50
+SAID = {
+    True: "Passes are on: models that are onboarded in full are asked it, and all models by the schedule.",
+    False: "Passes are off: nothing asks it by itself.",
+}
 
 
 @page("runs:read")
@@ -23,7 +29,15 @@ def suite(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"title": "Suite", "runs": runs, "is_going": any(run["is_open"] for run in runs)}
     if request.headers.get("HX-Request") != "true":
         benchmarks = door.read(request, "/v1/registry/benchmarks", limit=MOST_BENCHMARKS, expand=None)["data"]
-        context |= {"benchmarks": benchmarks, "schedule": schedule(request), "balance": balance(request), "passes": passes(request, benchmarks)}
+        offered = packs(request)
+        context |= {
+            "packs": offered,
+            "is_by_setting": any(one["passes_by"] == "setting" for one in offered),
+            "benchmarks": benchmarks,
+            "schedule": schedule(request),
+            "balance": balance(request),
+            "passes": passes(request),
+        }
     return framed(request, "pages/suite/home.html", context)
 
 
@@ -33,15 +47,42 @@ def schedule(request: HttpRequest) -> dict[str, Any] | None:
     return next((one for one in found if one["name"] == "suite"), None)
 
 
-def passes(request: HttpRequest, benchmarks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def passes(request: HttpRequest) -> list[dict[str, Any]]:
     """The subsets that onboarding and the schedule run: their recipe says so."""
-    whole = [door.read(request, f"/v1/registry/benchmarks/{one['id']}", expand="subsets") for one in benchmarks]
-    return [
-        {"benchmark": one, "subset": subset}
-        for one in whole
-        for subset in one["subsets"]
-        if subset["recipe"].get("passes") is True and subset["retired_at"] is None and subset["version"]
+    subsets = door.read(request, "/v1/registry/subsets", passes="true", retired="false", limit=MOST_PASSES)["data"]
+    names: dict[str, str] = {}
+    for benchmark in dict.fromkeys(one["benchmark"] for one in subsets):
+        names[benchmark] = door.read(request, f"/v1/registry/benchmarks/{benchmark}")["name"]
+    return [{"benchmark": {"id": one["benchmark"], "name": names[one["benchmark"]]}, "subset": one} for one in subsets if one["version"]]
+
+
+def packs(request: HttpRequest) -> list[dict[str, Any]]:
+    """The packs that come with the server, for who may load them; for all others those that are here."""
+    found = [
+        {**one, "tasks": sum(told["rows"] for told in one["files"]), "by_slug": {row["slug"]: row for row in one["subsets"]}}
+        for one in door.read(request, "/v1/packs")["data"]
     ]
+    return [
+        {**one, "files": [{**told, "here": one["by_slug"].get(told["slug"])} for told in one["files"]]}
+        for one in found
+        if one["subsets"] or may(request, "registry:publish")
+    ]
+
+
+@page("registry:publish", "POST")
+def load(request: HttpRequest, pack: str) -> HttpResponse:
+    """Loads a pack, or says whether passes run one that is loaded."""
+    if request.method == "POST":
+        asked = request.POST.get("passes", "")
+        try:
+            made = door.call(request, "POST", f"/v1/packs/{pack}/load", {"passes": asked == "on"} if asked else {})
+        except Refused as refused:
+            if refused.status not in (409, 422):
+                raise
+            messages.error(request, refused.detail)
+        else:
+            messages.success(request, f"{'The pack is loaded. ' if 'load' in request.POST else ''}{SAID[made['passes']]}")
+    return redirect("pages:suite")
 
 
 def balance(request: HttpRequest) -> dict[str, Any] | None:
@@ -57,4 +98,4 @@ def balance(request: HttpRequest) -> dict[str, Any] | None:
     return found
 
 
-urlpatterns = [path("suite", suite, name="suite")]
+urlpatterns = [path("suite", suite, name="suite"), path("suite/packs/<str:pack>", load, name="pack_load")]

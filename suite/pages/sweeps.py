@@ -17,7 +17,7 @@ from panels.pages.frame import framed, page
 from suite.pages.comparing import VERDICTS
 from suite.pages.forms import amount, refusal
 from suite.pages.launching import names
-from suite.pages.registry import board
+from suite.pages.registry import board, to_run
 
 
 @page("runs:read")
@@ -50,13 +50,12 @@ def new(request: HttpRequest) -> HttpResponse:
     said = request.POST if request.method == "POST" else request.GET
     benchmarks = door.read(request, "/v1/registry/benchmarks", limit=200, sort="name")["data"]
     chosen = said.get("benchmark") or (benchmarks[0]["id"] if len(benchmarks) == 1 else "")
-    subsets = door.read(request, f"/v1/registry/benchmarks/{chosen}", expand="subsets")["subsets"] if chosen else []
     context: dict[str, Any] = {
         "title": "Sweep",
         "benchmarks": benchmarks,
         "said": {**said.dict(), "benchmark": chosen},
         "chosen": said.getlist("models"),
-        "subsets": [one for one in subsets if one["runnable"]],
+        **to_run(request, chosen),
         "names": names(request),
         "once": said.get("once") or uuid4().hex,
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
 from django.utils import timezone
 
 from access import preferences
@@ -35,9 +36,9 @@ STARTER_TELLS = "Whether onboarding in full and the weekly schedule ask models t
 def subsets() -> list[Subset]:
     """The subsets that passes run: those marked by their recipe, and the starter pack where it is switched on."""
     pack = packs.loaded(packs.find(packs.STARTER)) or packs.load(packs.STARTER, "server") if preferences.value(STARTER) else []
-    rows = Subset.objects.filter(deleted_at=None, retired_at=None, version__gt=0, benchmark__deleted_at=None).select_related("benchmark").order_by("created_at")
-    names = {row.pk for row in pack}
-    return [row for row in rows if row.recipe.get("passes") is True or row.pk in names]
+    there = Subset.objects.filter(deleted_at=None, retired_at=None, version__gt=0, benchmark__deleted_at=None)
+    wanted = Q(recipe__passes=True) | Q(pk__in=[row.pk for row in pack])
+    return list(there.filter(wanted).select_related("benchmark").order_by("created_at"))
 
 
 def is_set_up() -> bool:

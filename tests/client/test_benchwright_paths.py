@@ -70,6 +70,7 @@ CALLS: list[Callable[[Benchwright], Any]] = [
     lambda bw: bw.registry.benchmarks.list(),
     lambda bw: bw.registry.benchmarks.get("bm_1"),
     lambda bw: bw.registry.benchmarks.coverage("bm_1", "0-5"),
+    lambda bw: bw.registry.subsets.list("bm_1", passes=True),
     lambda bw: bw.registry.subsets.get("sub_1"),
     lambda bw: bw.registry.subsets.leaderboard("sub_1"),
     lambda bw: bw.registry.subsets.admission("sub_1"),

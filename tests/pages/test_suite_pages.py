@@ -8,9 +8,14 @@ from html import unescape
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from access import preferences
 from suite.models import Benchmark, Impl, Run, Subset, Task
+from suite.review import packs
+from suite.running import passes
 from tests.admin import seed
 from tests.pages import suites, test_quotas
 
@@ -49,6 +54,132 @@ def test_an_empty_suite_leads_to_the_first_benchmark(as_role):
     seed.people()
     assert "Make a benchmark" in told(page(as_role("operator"), "suite"))
     assert "Make a benchmark" not in told(page(as_role("judge"), "suite"))
+
+
+@pytest.mark.parametrize("has_passes", [False, True])
+def test_an_operator_loads_the_starter_pack_and_switches_passes(as_role, has_passes):
+    seed.people()
+    client, rows = as_role("operator"), sum(told["rows"] for told in packs.find("starter").files.values())
+    before = told(page(client, "suite"))
+    assert f"not loaded Review tasks out of this project's own code and history: {rows} tasks." in before
+    assert "Planted faults, each with a clean control 64 tasks" in before
+    assert f"That spends money : {rows} calls a model, each time." in before
+    answer = client.post(reverse("pages:pack_load", args=["starter"]), {"load": "", **({"passes": "on"} if has_passes else {})}, follow=True)
+    after = told(answer.content.decode())
+    assert f"The pack is loaded. Passes are {'on' if has_passes else 'off'}" in after
+    assert f"Starter pack passes {'on' if has_passes else 'off'}" in after
+    assert ("rebench / rebench-starter-planted" in after) is has_passes, "what runs by itself"
+    assert Subset.objects.filter(benchmark__built_in="starter").count() == 3
+    assert not Run.objects.exists(), "nothing is asked by loading"
+    for switch in ("off", "on", "off"):
+        answer = client.post(reverse("pages:pack_load", args=["starter"]), {"passes": switch}, follow=True)
+        assert f"Starter pack passes {switch}" in told(answer.content.decode())
+        assert {row.recipe.get("passes", False) for row in Subset.objects.all()} == {switch == "on"}
+
+
+@pytest.mark.parametrize("role", ["viewer", "judge"])
+def test_who_may_not_load_a_pack_is_not_offered_it_and_sees_what_is_there(as_role, role):
+    seed.people()
+    client = as_role(role)
+    assert "Starter pack" not in told(page(client, "suite"))
+    assert client.post(reverse("pages:pack_load", args=["starter"]), {"load": ""}).status_code == 403
+    assert not Subset.objects.exists()
+    packs.load("starter", "operator")
+    html = page(client, "suite")
+    assert "Starter pack passes off" in told(html)
+    assert "Switch passes" not in told(html)
+    assert reverse("pages:pack_load", args=["starter"]) not in html
+
+
+def test_a_pack_that_a_setting_switches_on_says_so_and_has_no_switch(as_role):
+    seed.people()
+    preferences.change(passes.STARTER, True, "operator")
+    client = as_role("operator")
+    assert "By the setting suite.starter the starter pack is run" in told(page(client, "suite")) or "not loaded" in told(page(client, "suite"))
+    packs.load("starter", "operator")
+    words = told(page(client, "suite"))
+    assert "Starter pack passes on" in words
+    assert "The setting suite.starter has passes run it." in words
+    assert "By the setting suite.starter the starter pack is run." in words
+    assert "Nothing: no subset is marked" not in words
+    assert "Switch passes" not in words
+
+
+@pytest.mark.parametrize("pack", ["none", "../starter", "starter%00"])
+def test_a_pack_that_is_not_there_is_not_found(as_role, pack):
+    seed.people()
+    assert as_role("operator").post(f"/app/suite/packs/{pack}", {"load": ""}).status_code in (400, 404)
+
+
+def many(count):
+    of = suites.benchmark("Many")
+    for number in range(count):
+        suites.subset(of, suites.task_rows(1), f"s{number:03}", name=f"Number {number}", rolling=True, recipe={"passes": True} if number % 50 == 7 else {})
+    return of
+
+
+def test_a_benchmark_of_many_subsets_is_read_page_by_page(as_role):
+    seed.people()
+    of, client = many(120), as_role("operator")
+    seen, query = [], ""
+    for _ in range(3):
+        html = page(client, "benchmark", of.pk, query=query)
+        seen += re.findall(r'<th scope="row"><a href="[^"]*/(s\d+)"', html)
+        more = re.search(r'href="(\?[^"]*page_token=[^"#]*)#subsets" rel="next"', html)
+        query = unescape(more[1]) if more else ""
+    assert seen == [f"s{number:03}" for number in range(120)]
+    assert not query, "the third page is the last"
+    assert "First page" in html
+    found = page(client, "benchmark", of.pk, query="?q=number+119")
+    assert re.findall(r'<th scope="row"><a href="[^"]*/(s\d+)"', found) == ["s119"]
+    assert "No subset is called so." in page(client, "benchmark", of.pk, query="?q=nothing")
+    assert "page_token is none of this list" in told(page(client, "benchmark", of.pk, query="?page_token=x.y", status=400))
+    assert "Number 119" in page(client, "subset", of.pk, "s119")
+    assert "Number 119" in page(client, "subset", of.pk, Subset.objects.get(slug="s119").pk)
+    assert "has no subset s120" in told(page(client, "subset", of.pk, "s120", status=404))
+
+
+def test_pages_cost_the_same_for_few_subsets_and_for_many(as_role):
+    seed.people()
+    few, lot, client = many(3), many(60), as_role("operator")
+    costs = []
+    for of in (few, lot):
+        costs.append([])
+        whole, one = reverse("pages:benchmark", args=[of.pk]), reverse("pages:subset", args=[of.pk, "s001"])
+        for address in (whole, one, f"{reverse('pages:launch')}?benchmark={of.pk}"):
+            client.get(address)
+            with CaptureQueriesContext(connection) as asked:
+                client.get(address)
+            costs[-1].append(len(asked))
+    assert costs[0] == costs[1]
+
+
+def test_a_form_suggests_the_first_of_many_subsets_and_takes_any(as_role, monkeypatch):
+    seed.people()
+    of, client = many(5), as_role("operator")
+    assert '<select id="subset"' in page(client, "launch", query=f"?benchmark={of.pk}")
+    monkeypatch.setattr("suite.pages.registry.MOST_OFFERED", 3)
+    for name in ("launch", "sweep_new"):
+        html = page(client, name, query=f"?benchmark={of.pk}&subset=s004")
+        assert '<input id="subset" name="subset" list="subsets" value="s004"' in html
+        assert re.findall(r'<option value="(s\d+)">', html) == ["s000", "s001", "s002"]
+
+
+def test_what_runs_by_itself_is_found_among_all_benchmarks(as_role):
+    seed.people()
+    many(10)
+    for number in range(15):
+        suites.benchmark(f"Newer {number}")
+    assert "Many / s007" in told(page(as_role("operator"), "suite"))
+
+
+def test_a_benchmark_tells_how_it_stood_its_checks_in_words(as_role):
+    seed.people()
+    (of, *_) = packs.load("starter", "operator")
+    words = told(page(as_role("viewer"), "benchmark", of.benchmark_id))
+    assert f"{of.name} , version 1 admitted" in words or f"{of.name}, version 1 admitted" in words
+    assert "The right answer passes" in words
+    assert "{" not in words.partition("Checks before publishing")[2].partition("What is covered")[0], "no JSON"
 
 
 def test_a_run_says_how_sure_its_score_is_and_what_was_not_scored(as_role, filled):

@@ -62,6 +62,38 @@ def test_a_board_holds_whole_runs_of_one_version_and_impl(bench: Bench, driver: 
     assert {row["run"] for row in boards[1]["rows"]} == {r["id"] for r in runs}
 
 
+def test_all_subsets_are_one_list_that_is_narrowed(bench: Bench, driver: Driver) -> None:
+    owner = f"author-{bench.tag}"
+    author = Driver(bench, bench.key(owner=owner, scopes=["registry:read", "registry:publish"]))
+    one, two = author.benchmark("one")["id"], author.benchmark("two")["id"]
+    made = [author.subset(sums(2), benchmark=of, slug=slug, name=f"{slug} of it", recipe=recipe) for of, slug, recipe in (
+        (one, "first", {}), (one, "second", {"passes": True}), (two, "first", {"passes": False}), (two, "third", {"trials": 2}),
+    )]  # fmt: skip
+    author.api("PATCH", f"subsets/{made[3]['id']}", {"retired": True, "note": "old"})
+
+    def listed(query: str) -> list[str]:
+        return [row["id"] for row in author.api("GET", f"registry/subsets?{query}")["data"]]
+
+    ids = [row["id"] for row in made]
+    assert [name for name in listed("limit=500") if name in ids] == ids
+    for query, wanted in (
+        (f"benchmark={one}", ids[:2]), (f"benchmark={one}&benchmark={two}", ids), (f"benchmark={two}&slug=first", [ids[2]]),
+        (f"benchmark={one}&passes=true", [ids[1]]),
+        (f"benchmark={two}&passes=false", ids[2:]), (f"benchmark={two}&retired=true", [ids[3]]), (f"benchmark={two}&retired=false", [ids[2]]),
+        (f"benchmark={one}&q=SECOND%20it", [ids[1]]), (f"benchmark={one}&q=third", []),
+    ):  # fmt: skip
+        assert listed(query) == wanted, query
+    page = author.api("GET", f"registry/subsets?benchmark={one}&limit=1")
+    assert (page["data"], page["has_more"]) == ([author.api("GET", f"registry/subsets/{ids[0]}")], True)
+    assert listed(f"benchmark={one}&limit=1&page_token={page['next']}") == [ids[1]]
+    assert author.send("GET", f"registry/subsets?benchmark={two}&limit=1&page_token={page['next']}").json["code"] == "invalid_page_token"
+    for query, status in (("passes=perhaps", 422), ("kind=math", 422), ("benchmark=bm_00000000000000000000000000", 404)):
+        assert author.send("GET", f"registry/subsets?{query}").status == status, query
+    stranger = Driver(bench, bench.key(owner=f"stranger-{bench.tag}", scopes=["registry:read"]))
+    assert not [row for row in stranger.api("GET", "registry/subsets?limit=500")["data"] if row["id"] in ids], "somebody else's and private"
+    assert stranger.send("GET", f"registry/subsets?benchmark={one}").status == 404
+
+
 def test_coverage_lists_the_holes(bench: Bench, driver: Driver) -> None:
     model = bench.model("good", RIGHT)
     bench.load()

@@ -55,6 +55,21 @@ class RegistrySubsets:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def list(
+        self,
+        benchmark: Named | None = None,
+        limit: int = 50,
+        *,
+        q: str | None = None,
+        passes: bool | None = None,
+        filters: Mapping[str, Any] | None = None,
+        page_token: str | None = None,
+    ) -> Page:
+        """Lists subsets that one may see; `q` finds by words of slug and name, `passes` those that run by themselves."""
+        named = None if benchmark is None else id_of(benchmark)
+        query = {**filtered(filters), "benchmark": named, "q": q, "passes": passes, "limit": limit, "page_token": page_token}
+        return self._transport.page(path("registry", "subsets"), query)
+
     def get(self, subset: Named) -> Object:
         """Gives one subset. Errors: NotFound."""
         found: Object = self._transport.json("GET", path("registry", "subsets", id_of(subset)))
