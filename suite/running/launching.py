@@ -150,6 +150,10 @@ def mode_of(body: Mapping[str, Any]) -> str:
         raise Unprocessable(
             "mode_conflict", f"{' and '.join(given)} exclude each other: a launch has one of request, benchmark and replay.", wrongs, fields=given
         )
+    if given == ["replay"] and (pins := [name for name in ("subset", "impl") if body.get(name) is not None]):
+        wrongs = [Wrong(f"/{name}", "mode_conflict", "is the parent's in a replay.") for name in pins]
+        said = f"A replay has its parent's {' and '.join(pins)}: fork it for another scorer, or name a benchmark."
+        raise Unprocessable("mode_conflict", said, wrongs, fields=["replay", *pins])
     if not given:
         raise Unprocessable("mode_missing", "A launch has one of request, benchmark and replay.", [Wrong("", "mode_missing", "None of them is there.")])
     return given[0]

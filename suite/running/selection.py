@@ -41,8 +41,8 @@ def choose(subset: str, version: int, cap: int | None) -> Selection:
     return Selection("first" if is_cut else "all", total, None, digest_of(rows, total), "limited" if is_cut else "full")
 
 
-def choose_ids(subset: str, version: int, task_ids: Sequence[str]) -> Selection:
-    """Takes named rows. Errors: Unprocessable listing those that are none."""
+def choose_ids(subset: str, version: int, task_ids: Sequence[str], cap: int | None = None) -> Selection:
+    """Takes named rows, the first so many of them where a cap says so. Errors: Unprocessable listing those that are none."""
     wanted = list(dict.fromkeys(task_ids))
     found: dict[str, int] = {}
     for start in range(0, len(wanted), LOOKED_UP):
@@ -54,10 +54,10 @@ def choose_ids(subset: str, version: int, task_ids: Sequence[str]) -> Selection:
             [Wrong(f"/replay/task_ids/{task_ids.index(name)}", "unknown_task", f"{name[:100]} is no task of it.") for name in unknown[:100]],
             unknown=unknown[:1000],
         )
-    return listed("ids", subset, version, sorted(found.values()))
+    return listed("ids", subset, version, sorted(found.values())[:cap])
 
 
-def choose_failed(parent: Run, subset: str, version: int) -> Selection:
+def choose_failed(parent: Run, subset: str, version: int, cap: int | None = None) -> Selection:
     """Takes the rows that a parent did not pass, those without a score among them. Errors: Unprocessable where it passed all."""
     tasks = Task.objects.filter(run=parent, scoring=parent.scoring)
     passed = set(tasks.filter(passed=True).values_list("task_id", flat=True))
@@ -69,7 +69,17 @@ def choose_failed(parent: Run, subset: str, version: int) -> Selection:
         raise Unprocessable(
             "empty_scope", "The parent passed every task: there is none left to ask again.", [Wrong("/replay/only_failed", "empty_scope", "selects nothing.")]
         )
-    return listed("failed", subset, version, positions)
+    return listed("failed", subset, version, positions[:cap])
+
+
+def choose_again(scope: str, subset: str, version: int, positions: Sequence[int], cap: int | None = None) -> Selection:
+    """Takes the rows that a parent's own list has, as far as the version has them. Errors: Unprocessable where it has none."""
+    there: set[int] = set()
+    for start in range(0, len(positions), LOOKED_UP):
+        there.update(rows_of(subset, version).filter(position__in=positions[start : start + LOOKED_UP]).values_list("position", flat=True))
+    if not there:
+        raise Unprocessable("empty_scope", "This version has none of the parent's tasks.", [Wrong("/replay/subset_version", "empty_scope", "selects nothing.")])
+    return listed(scope, subset, version, sorted(there)[:cap])
 
 
 def listed(strategy: str, subset: str, version: int, positions: Sequence[int]) -> Selection:

@@ -22,7 +22,7 @@ from suite.models import Benchmark, Impl, Run, Subset
 from suite.running import limits as ceilings
 from suite.running import selection
 from suite.running.selection import Selection
-from suite.seeing import may_read_benchmark, may_read_impl, may_read_run
+from suite.seeing import may_read_benchmark, may_read_impl, may_read_run, readable_benchmarks
 from suite.versions import latest_impl
 
 REPLAY_FIELDS = ("from_run", "only_failed", "task_ids", "subset_version")
@@ -48,19 +48,22 @@ def pinned(caller: Caller, body: Mapping[str, Any], cap: int | None) -> Target:
     subset = find_subset(caller, benchmark, body.get("subset"))
     asked = str(body.get("impl") or "")
     impl = find_impl(caller, subset, asked)
-    return Target("pinned", benchmark, subset, subset.version, impl, asked, None, selection.choose(subset.pk, subset.version, cap))
+    version = named_version(subset, body.get("subset"))
+    return Target("pinned", benchmark, subset, version, impl, asked, None, selection.choose(subset.pk, version, cap))
 
 
 def find_benchmark(caller: Caller, asked: str) -> Benchmark:
-    name = ids.read(asked, "bm")
-    row = (
-        Benchmark.objects.filter(pk=name, deleted_at=None).first()
-        if name
-        else Benchmark.objects.filter(name=asked, deleted_at=None).order_by("created_at").first()
-    )
-    if row is None or not may_read_benchmark(caller, row):
+    """Finds a benchmark by id or name; of several of that name the caller's own, else the oldest that they may read. Errors: Missing."""
+    if name := ids.read(asked, "bm"):
+        row = Benchmark.objects.filter(pk=name, deleted_at=None).first()
+        if row is not None and may_read_benchmark(caller, row):
+            return row
         raise Missing("benchmark", asked)
-    return row
+    called = readable_benchmarks(caller).filter(name=asked).order_by("created_at", "id")
+    found: Benchmark | None = called.filter(owner=caller.owner).first() or called.first()
+    if found is None:
+        raise Missing("benchmark", asked)
+    return found
 
 
 def find_subset(caller: Caller, benchmark: Benchmark, asked: Any) -> Subset:
@@ -87,6 +90,16 @@ def find_subset(caller: Caller, benchmark: Benchmark, asked: Any) -> Subset:
     if row.version == 0:
         raise Unprocessable("subset_not_runnable", "The subset has no tasks yet.", [Wrong("/subset", "subset_not_runnable", "has no tasks.")])
     return row
+
+
+def named_version(subset: Subset, asked: Any) -> int:
+    """Reads the version of `sub_…@<n>`; without one it is the newest. Errors: Missing."""
+    _, at, number = str(asked or "").partition("@")
+    if not at:
+        return subset.version
+    if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= subset.version):
+        raise Missing("subset", str(asked))
+    return int(number)
 
 
 def find_impl(caller: Caller, subset: Subset, asked: str) -> Impl:
@@ -209,19 +222,22 @@ def replayed(caller: Caller, replay: Any, cap: int | None) -> Target:
             raise wrong("/replay/task_ids", "must be a list of task ids.")
         if not task_ids:
             raise Unprocessable("empty_scope", "task_ids names no task.", [Wrong("/replay/task_ids", "empty_scope", "is empty.")])
-        chosen = selection.choose_ids(subset.pk, version, task_ids)
+        chosen = selection.choose_ids(subset.pk, version, task_ids, cap)
     elif only_failed:
-        chosen = selection.choose_failed(parent, subset.pk, version)
-    elif version == parent.version and parent.scope != "full":
-        positions = parent.selection.get("positions")
-        chosen = (
-            selection.listed(parent.scope, subset.pk, version, positions)
-            if positions is not None
-            else selection.choose(subset.pk, version, ceilings.narrower(cap, parent.total))
-        )
+        chosen = selection.choose_failed(parent, subset.pk, version, cap)
+    elif (positions := parent.selection.get("positions")) is not None:
+        chosen = selection.choose_again(parent.scope, subset.pk, version, positions, cap)
+    elif parent.scope != "full":
+        chosen = selection.choose(subset.pk, version, ceilings.narrower(cap, parent.total))
     else:
-        chosen = selection.choose(subset.pk, version, cap)
+        chosen = selection.choose(subset.pk, version, cap if cap is not None else cap_of(parent))
     return Target("replay", parent.benchmark, subset, version, parent.impl, parent.requested_impl, parent, chosen)
+
+
+def cap_of(parent: Run) -> int | None:
+    """Reads how many tasks a run was launched to ask at the most: rows appended since may be more than that."""
+    asked = parent.metadata.get("limit")
+    return ceilings.narrower(ceilings.read(parent.limits).run_tasks, asked if isinstance(asked, int) and not isinstance(asked, bool) else None)
 
 
 def version_of(asked: Any, parent: Run) -> int:

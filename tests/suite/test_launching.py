@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from suite.running.limits import LEGACY, LEVELS
 from tests import factories
 from tests.fake import hang, reply
+from tests.http import Reply
 from tests.live import Bench, eventually
 from tests.suite.driving import Driver, sums
 
@@ -163,6 +165,92 @@ def test_a_replay_of_a_rolling_subset_takes_the_latest_rows_unless_told(bench: B
     assert driver.send("POST", "runs", {"replay": {"from_run": parent["id"], "task_ids": ["t2"], "subset_version": 1}}).json["code"] == "unknown_task"
     boards = driver.api("GET", f"registry/subsets/{subset['id']}/leaderboard")["data"]
     assert [(board["version"], board["rows"][0]["total"]) for board in boards] == [(2, 3), (1, 2)], "no part stands on a board"
+
+
+def test_a_replay_of_a_part_asks_no_more_than_that_part(bench: Bench, driver: Driver) -> None:
+    """A run of two tasks, replayed after four more came, once asked all six: three times what its launch allowed."""
+    model = bench.model("calm", FOUR)
+    bench.load()
+    subset = driver.subset(sums(4, wrong=3), rolling=True)
+    full = driver.ended(driver.launch(subset, model)["id"])["id"]
+    by_metadata = driver.ended(driver.launch(subset, model, metadata={"limit": 2})["id"])["id"]
+    by_limits = driver.ended(driver.launch(subset, model, limits={"run": {"tasks": 2}})["id"])["id"]
+    roomy = driver.ended(driver.launch(subset, model, limits={"run": {"tasks": 5}})["id"])["id"]
+
+    def replayed(run: str, more: Mapping[str, Any] | None = None, **launch: Any) -> tuple[str, int, int, str]:
+        made = driver.api("POST", "runs", {"replay": {"from_run": run, **(more or {})}, **launch}, 201)
+        return made["scope"], made["progress"]["total"], made["subset_version"], made["id"]
+
+    ids = driver.ended(replayed(full, {"task_ids": ["t0", "t3"]})[-1])["id"]
+    failed = driver.ended(replayed(full, {"only_failed": True})[-1])["id"]
+    driver.api("POST", f"subsets/{subset['id']}/tasks", {"tasks": sums(6, wrong=3)})
+    late = driver.ended(replayed(full, {"task_ids": ["t3", "t5"]})[-1])["id"]
+    one: dict[str, Any] = {"limits": {"run": {"tasks": 1}}}
+    cases: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, int, int]]] = [
+        (by_metadata, {}, {}, ("limited", 2, 2)),
+        (by_limits, {}, {}, ("limited", 2, 2)),
+        (by_limits, {"subset_version": "parent"}, one, ("limited", 1, 1)),
+        (roomy, {}, {}, ("limited", 5, 2)),
+        (roomy, {}, {"limits": {"run": {"tasks": 6}}}, ("full", 6, 2)),
+        (roomy, {"subset_version": 1}, {}, ("full", 4, 1)),
+        (ids, {}, {}, ("ids", 2, 2)),
+        (ids, {}, {"metadata": {"limit": 1}}, ("ids", 1, 2)),
+        (failed, {}, {}, ("failed", 3, 2)),
+        (failed, {}, one, ("failed", 1, 2)),
+        (full, {}, {}, ("full", 6, 2)),
+        (full, {}, one, ("limited", 1, 2)),
+        (full, {"only_failed": True}, one, ("failed", 1, 2)),
+        (full, {"task_ids": ["t5", "t4"]}, {"metadata": {"limit": 1}}, ("ids", 1, 2)),
+        (late, {"subset_version": 1}, {}, ("ids", 1, 1)),
+    ]
+    for run, more, launch, expected in cases:
+        assert replayed(run, more, **launch)[:3] == expected, (more, launch)
+    newest = driver.ended(replayed(full, {"task_ids": ["t5"]})[-1])["id"]
+    answer = driver.send("POST", "runs", {"replay": {"from_run": newest, "subset_version": 1}})
+    assert (answer.status, answer.json["code"]) == (422, "empty_scope"), "none of its tasks were there then"
+
+
+def test_a_replay_takes_no_pin_beside_its_parents(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", FOUR)
+    bench.load()
+    subset = driver.subset(sums(1))
+    run = driver.ended(driver.launch(subset, model)["id"])
+    for pins in ({"impl": run["impl"]["id"]}, {"impl": "latest"}, {"subset": subset["id"]}, {"subset": "all", "impl": "latest"}):
+        answer = driver.send("POST", "runs", {"replay": {"from_run": run["id"]}, **pins})
+        assert (answer.status, answer.json["code"], answer.json["fields"]) == (422, "mode_conflict", ["replay", *pins]), pins
+
+
+def test_a_version_is_pinned_by_its_id(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", FOUR)
+    bench.load()
+    subset = driver.subset(sums(2), rolling=True)
+    driver.api("POST", f"subsets/{subset['id']}/tasks", {"tasks": sums(3)})
+    body = {"benchmark": subset["benchmark"], "sut": model}
+    for named, version, total in ((subset["id"], 2, 3), (f"{subset['id']}@1", 1, 2), (f"{subset['id']}@2", 2, 3)):
+        made = driver.api("POST", "runs", {**body, "subset": named}, 201)
+        assert (made["subset_version"], made["progress"]["total"], made["scope"]) == (version, total, "full"), named
+    for wrong in ("0", "3", "-1", "x", "", "1.0", "\u0661", "9" * 30):
+        answer = driver.send("POST", "runs", {**body, "subset": f"{subset['id']}@{wrong}"})
+        assert (answer.status, answer.json["code"]) == (404, "subset_not_found"), wrong
+
+
+def test_a_name_that_others_have_as_well_is_ones_own_benchmark(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", FOUR)
+    bench.load()
+    name = f"shared name {bench.tag}"
+    scopes = ["runs:read", "runs:write", "registry:read", "registry:publish"]
+    first, second, third = (Driver(bench, bench.key(owner=f"{bench.tag}-{i}", team=f"{bench.tag}-{i % 2}", scopes=scopes)) for i in range(3))
+    theirs, own = (who.subset(sums(1), who.benchmark(name)["id"]) for who in (first, second))
+
+    def launched(who: Driver) -> Reply:
+        return who.send("POST", "runs", {"benchmark": name, "sut": model})
+
+    assert (launched(first).json["benchmark_id"], launched(second).json["benchmark_id"]) == (theirs["benchmark"], own["benchmark"])
+    assert launched(third).json["code"] == "benchmark_not_found"
+    run = first.ended(launched(first).json["id"])
+    first.api("POST", f"runs/{run['id']}/publish", {"visibility": "team"})
+    assert launched(third).json["benchmark_id"] == theirs["benchmark"], "the one that it may read"
+    assert launched(second).json["benchmark_id"] == own["benchmark"], "its own before another's"
 
 
 def test_too_little_room_for_multiple_choice_is_warned_of_beforehand(bench: Bench, driver: Driver) -> None:
