@@ -11,6 +11,7 @@ from django.urls import path
 from panels.pages import door
 from panels.pages.door import Refused
 from panels.pages.frame import framed, page
+from suite.pages.distilling import offered
 from suite.pages.runs import MOST_COMPARED, shown
 
 VERDICTS = {"better": "is better than", "worse": "is worse than", "inconclusive": "cannot be told from"}
@@ -36,6 +37,7 @@ def compare(request: HttpRequest) -> HttpResponse:
             "kinds": kinds_of(list(by_id.values())),
             "pairs": [pair(one, by_id) for one in found["pairs"]],
             "flips": found["flips"],
+            "form": offered(request, runs=list(by_id)),
         }
     context["choices"] = choices(request, asked)
     return framed(request, "pages/suite/compare.html", context)

@@ -15,6 +15,7 @@ from panels.pages.door import Refused
 from panels.pages.forms import number
 from panels.pages.frame import framed, page
 from suite.pages.comparing import VERDICTS
+from suite.pages.distilling import offered
 from suite.pages.forms import amount, refusal
 from suite.pages.launching import names
 from suite.pages.registry import board, to_run
@@ -32,7 +33,7 @@ def sweep(request: HttpRequest, sweep: str) -> HttpResponse:
     """Shows a sweep: how its runs go, the board, and each compared with the baseline."""
     found = door.read(request, f"/v1/sweeps/{sweep}")
     subjects = {row["run"]: row["subject"] for row in found["runs"]} | {row["run"]: row["subject"] for one in found["boards"] for row in one["rows"]}
-    context = {
+    context: dict[str, Any] = {
         "sweep": found,
         "is_open": found["status"] == "running",
         "boards": [board(one) for one in found["boards"]],
@@ -41,6 +42,8 @@ def sweep(request: HttpRequest, sweep: str) -> HttpResponse:
             for one in found["pairs"]
         ],
     }
+    if not context["is_open"] and found["runs"]:
+        context["form"] = offered(request, sweep=found["id"])
     return framed(request, "pages/suite/sweep.html", context)
 
 

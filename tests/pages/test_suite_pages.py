@@ -13,7 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from access import preferences
-from suite.models import Benchmark, Impl, Run, Subset, Task
+from suite import ids
+from suite.models import Benchmark, Impl, Run, Subset, Sweep, Task
 from suite.review import packs
 from suite.running import passes
 from tests.admin import seed
@@ -180,6 +181,78 @@ def test_a_benchmark_tells_how_it_stood_its_checks_in_words(as_role):
     assert f"{of.name} , version 1 admitted" in words or f"{of.name}, version 1 admitted" in words
     assert "The right answer passes" in words
     assert "{" not in words.partition("Checks before publishing")[2].partition("What is covered")[0], "no JSON"
+
+
+def looked(client, **asked):
+    answer = client.get(reverse("pages:distil"), asked, headers={"HX-Request": "true"})
+    assert answer.status_code == 200
+    return told(answer.content.decode())
+
+
+def test_what_runs_failed_is_counted_and_made_a_subset(as_role, filled):
+    client, runs = as_role("operator"), [filled.good.pk, filled.bad.pk]
+    html = page(client, "compare_runs", query=f"?runs={runs[0]}&runs={runs[1]}")
+    assert "Make a subset of what they failed, or of what tells them apart" in told(html)
+    assert "None of the 19 tasks that every run scored." in looked(client, runs=runs, rule="failed_by_all", k="")
+    words = looked(client, runs=runs, rule="discriminating", k="1")
+    assert "13 tasks of the 19 that every run scored. sum-06 , sum-07" in words
+    assert "13 tasks" in looked(client, runs=runs, rule="k_of_n", k="1")
+    assert "must be a whole number from 1 to 2" in looked(client, runs=runs, rule="k_of_n", k="3")
+    assert "must be a whole number" in looked(client, runs=runs, rule="k_of_n", k="many")
+    assert not Benchmark.objects.filter(parents__isnull=False).exclude(parents=[]).exists(), "looking makes nothing"
+    body = {"runs": runs, "rule": "discriminating", "k": "1", "name": "What tells them apart", "slug": "", "benchmark": "", "once": "a-key-of-this-form"}
+    for _ in range(2):  # pressed twice
+        answer = client.post(reverse("pages:distil"), body, follow=True)
+        words = told(answer.content.decode())
+        assert "What tells them apart" in words
+        assert "It holds 13 of the 19 tasks that every run scored." in words
+    (made,) = Subset.objects.filter(benchmark__name="What tells them apart")
+    assert (made.slug, made.version, made.rows.count()) == ("distilled", 1, 13)
+
+
+def test_a_sweep_leads_to_a_subset_in_a_benchmark_of_ones_own(as_role, filled):
+    sweep = Sweep.objects.create(id=ids.new_id("swp"), owner="operator", launch={"models": ["mercury"]}, created_at=suites.NOW)
+    Run.objects.filter(pk__in=[filled.good.pk, filled.bad.pk]).update(sweep=sweep.pk)
+    client = as_role("operator")
+    html = page(client, "sweep", sweep.pk)
+    assert f'name="sweep" value="{sweep.pk}"' in html
+    assert "13 tasks" in looked(client, sweep=sweep.pk, rule="k_of_n", k="1")
+    body = {"sweep": sweep.pk, "rule": "k_of_n", "k": "1", "name": "Hard ones", "slug": "hard", "benchmark": filled.benchmark.pk}
+    answer = client.post(reverse("pages:distil"), body)
+    made = Subset.objects.get(slug="hard")
+    assert answer.url == reverse("pages:subset", args=[filled.benchmark.pk, made.pk])
+    assert made.benchmark == filled.benchmark
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"name": ""}, "is needed for a new benchmark"),
+        ({"name": "x", "slug": "no slug"}, "is made of letters, digits"),
+        ({"name": "x", "rule": "failed_by_all"}, "No task meets the rule failed_by_all"),
+        ({"name": "x", "rule": "k_of_n", "k": "0"}, "must be a whole number"),
+        ({"name": "x", "rule": "hardest"}, "must be one of"),
+        ({"name": "\u200b"}, "shows nothing"),
+    ],
+)
+def test_a_subset_that_cannot_be_made_says_why_and_keeps_what_was_typed(as_role, filled, more, said):
+    body = {"runs": [filled.good.pk, filled.bad.pk], "rule": "discriminating", "k": "1", **more}
+    answer = as_role("operator").post(reverse("pages:distil"), body)
+    html = answer.content.decode()
+    assert answer.status_code == 422
+    assert said in told(html)
+    assert f'value="{filled.bad.pk}"' in html
+    assert Benchmark.objects.count() == 1
+
+
+def test_who_may_make_no_subset_is_not_offered_one(as_role, filled):
+    client = as_role("viewer")
+    runs = f"?runs={filled.good.pk}&runs={filled.bad.pk}"
+    assert "Make a subset" not in told(page(client, "compare_runs", query=runs))
+    page(client, "distil", query=runs, status=403)
+    assert client.post(reverse("pages:distil"), {"runs": [filled.good.pk], "rule": "failed_by_all", "name": "x"}).status_code == 403
+    page(as_role("operator"), "distil", status=404)
+    assert "13 tasks" in told(page(as_role("operator"), "distil", query=f"{runs}&rule=k_of_n&k=1")), "without script it is a page of its own"
 
 
 def test_a_run_says_how_sure_its_score_is_and_what_was_not_scored(as_role, filled):
