@@ -10,6 +10,9 @@ MAX_DEPTH = 200
 MAX_CHARS = 2_000_000
 FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 TRIES = 50
+# What begins like JSON, and is then none: braces in prose begin otherwise.
+BEGINS = re.compile(r"""\{\s*(?:["']|\w+\s*:)|\[\s*[\[{"\d-]""")
+TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[\[\]{}]')
 
 
 class NoJson(ValueError):
@@ -17,35 +20,62 @@ class NoJson(ValueError):
 
 
 def read(text: str) -> Any:
-    """Finds the JSON value of an answer. Errors: NoJson; for duplicate keys, NaN, infinities and endless nesting too."""
+    """Finds the JSON value of an answer, the last where it has several. Errors: NoJson; for duplicate keys, NaN, infinities and endless nesting too."""
+    found = read_all(text)
+    # [1] after an answer is a footnote.
+    return next((value for value in reversed(found) if not is_note(value)), found[-1])
+
+
+def is_note(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 1 and isinstance(value[0], int) and not isinstance(value[0], bool)
+
+
+def read_all(text: str) -> list[Any]:
+    """Finds every JSON value of an answer: all of it, else what is fenced, else the objects and lists in its prose. Errors: NoJson, too where it has none."""
     if len(text) > MAX_CHARS:
         raise NoJson("The answer is longer than any JSON that a task asks for.")
-    stripped = text.strip()
+    stripped = text.strip().lstrip("\ufeff")
     try:
-        return parse(stripped)
+        return [parse(stripped)]
     except NoJson as error:
         first = error
-    fenced = [body for _, language, body in FENCE.findall(stripped) if language.lower() in ("", "json", "json5", "jsonc")]
-    for body in reversed(fenced):
-        try:
-            return parse(body.strip())
-        except NoJson:
-            continue
-    found, tried = [], 0
-    at = 0
+    found: list[Any] = []
+    for _, language, body in FENCE.findall(stripped):
+        if language.lower() in ("", "json", "json5", "jsonc"):
+            try:
+                found.append(parse(body.strip()))
+            except NoJson:
+                continue
+    return found or in_prose(stripped, first)
+
+
+def in_prose(text: str, first: NoJson) -> list[Any]:
+    """Finds objects and lists between words. Of one that is broken no part is an answer."""
+    found: list[Any] = []
+    at = tried = 0
     decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
-    while tried < TRIES and (start := min((i for i in (stripped.find("{", at), stripped.find("[", at)) if i >= 0), default=-1)) >= 0:
+    while tried < TRIES and (start := min((i for i in (text.find("{", at), text.find("[", at)) if i >= 0), default=-1)) >= 0:
         tried += 1
         try:
-            if _depth(stripped[start:]) > MAX_DEPTH:
+            if _depth(text[start:]) > MAX_DEPTH:
                 raise NoJson("The answer is nested too deep.")
-            value, at = decoder.raw_decode(stripped, start)
+            value, at = decoder.raw_decode(text, start)
             found.append(value)
         except (ValueError, RecursionError):
-            at = start + 1
+            at = _end(text, start) if BEGINS.match(text, start) else start + 1
     if not found:
         raise first
-    return found[-1]
+    return found
+
+
+def _end(text: str, start: int) -> int:
+    """Finds where the brackets that begin somewhere are closed, the text's end where they are not. Those in strings do not count."""
+    depth = 0
+    for match in TOKEN.finditer(text, start):
+        depth += (match[0] in "[{") - (match[0] in "]}")
+        if depth == 0:
+            return match.end()
+    return len(text)
 
 
 def parse(text: str) -> Any:

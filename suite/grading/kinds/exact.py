@@ -29,8 +29,8 @@ class Exact(Kind):
         if not text:
             return unparsed("There is no answer.")
         values = expected["value"] if isinstance(expected["value"], list) else [expected["value"]]
-        answer = one_form(text, options.ignore_case)
-        return right(any(same(answer, one_form(str(value), options.ignore_case)) for value in values), text[:500])
+        given = forms(text, options.ignore_case)
+        return right(any(same(answer, one_form(str(value), options.ignore_case)) for value in values for answer in given), text[:500])
 
     def oracle(self, row_input: Any, expected: Any) -> Output:
         value = expected["value"][0] if isinstance(expected["value"], list) else expected["value"]
@@ -38,8 +38,18 @@ class Exact(Kind):
 
 
 def one_form(text: str, ignore_case: bool) -> str:
-    plain = re.sub(r"\s+", " ", answers.trimmed(answers.cleaned(text)))
+    plain = re.sub(r"\s+", " ", answers.cleaned(text)).strip()
     return plain.casefold() if ignore_case else plain
+
+
+def forms(text: str, ignore_case: bool) -> list[str]:
+    """Gives what an answer may mean: as it stands, and without what people put around one. What is expected is taken as it stands."""
+    plain = answers.cleaned(text)
+    if len(plain) > answers.MOST_CHARS:
+        return [one_form(plain, ignore_case)]
+    bare = answers.trimmed(answers.unwrapped(answers.trimmed(plain)))
+    ended = re.sub(r"(?<=[^\W\d])[!;,]$", "", bare)
+    return list(dict.fromkeys(one_form(form, ignore_case) for form in (plain, bare, ended, *([f"{bare}."] if plain.endswith(".") else [])) if form.strip()))
 
 
 def same(one: str, other: str) -> bool:

@@ -56,21 +56,26 @@ def described(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def written(text: str) -> list[tuple[str, Any]]:
-    """Reads calls that a model wrote as text instead of making them: a JSON object or list of {name, arguments}. Nothing of that kind is no call."""
+    """Reads the calls that a model wrote as text instead of making them: all JSON objects or lists of {name, arguments}. Nothing of that kind is no call."""
     try:
-        value = strictjson.read(text)
+        values = strictjson.read_all(text)
     except strictjson.NoJson:
         return []
-    found = []
-    for item in value if isinstance(value, list) else [value]:
-        if not isinstance(item, dict):
-            return []
-        inner: dict[str, Any] = described(item)
-        args: Any = next((inner[name] for name in ("arguments", "args", "parameters") if name in inner), {})
-        if not isinstance(inner.get("name"), str):
-            return []
-        found.append((inner["name"], strictjson.parse(args) if isinstance(args, str) else args))
+    found: list[tuple[str, Any]] = []
+    for value in values:
+        if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+            value = value["tool_calls"]
+        calls = [called(item) for item in (value if isinstance(value, list) else [value])]
+        found += [call for call in calls if call is not None] if None not in calls else []
     return found
+
+
+def called(item: Any) -> tuple[str, Any] | None:
+    inner: dict[str, Any] = described(item) if isinstance(item, dict) else {}
+    if not isinstance(inner.get("name"), str):
+        return None
+    args: Any = next((inner[name] for name in ("arguments", "args", "parameters") if name in inner), {})
+    return inner["name"], strictjson.parse(args or "{}") if isinstance(args, str) else args
 
 
 KIND = FunctionCall()

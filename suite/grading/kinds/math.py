@@ -28,19 +28,27 @@ class Math(Kind):
 
     def grade(self, output: Output, row_input: Any, expected: Any, options: Options) -> Grade:
         gold = numbers.read(str(expected["value"]), options.decimal)
-        said = answers.marked(output.text)
-        found = (numbers.in_text(said) if said else []) or numbers.in_text(output.text)
-        if not found:
+        mark, scale = answers.mark(output.text), 1
+        answer: str | None = None
+        if mark is not None:
+            try:
+                said = numbers.marked(mark.text)
+                answer, scale = said.number, said.scale
+            except numbers.NotOne as error:
+                if mark.is_stated or numbers.in_text(mark.text):
+                    return unparsed(str(error), mark.text[:200])
+        answer = numbers.last(answers.ending(output.text)) if answer is None else answer
+        if answer is None:
             return unparsed("No number stands in the answer.")
-        # What was marked may go on in words, its number comes first; unmarked text ends with it.
-        answer = found[0] if said and numbers.in_text(said) else found[-1]
         try:
             value = numbers.read(answer, options.decimal)
         except numbers.Ambiguous as error:
             return undecided("ambiguous_number", f"{error} Set the grader's `decimal` to say which sign comes before decimals.", answer)
         except ValueError as error:
             return unparsed(str(error), answer)
-        return right(numbers.equal(value, gold, options.tolerance), answer)
+        if scale != 1 and numbers.equal(value, gold, options.tolerance):
+            return undecided("ambiguous_number", f"{answer} or {scale} times as much: the answer may be read in two ways.", answer)
+        return right(numbers.equal(value * scale, gold, options.tolerance), answer)
 
     def oracle(self, row_input: Any, expected: Any) -> Output:
         return Output(f"ANSWER: {expected['value']}")

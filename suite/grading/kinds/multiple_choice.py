@@ -10,13 +10,27 @@ from suite.grading.contract import Kind, Options, Output, Question, RowError, te
 from suite.grading.outcomes import Grade, right, unparsed
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# Letters in a marked answer: "A", "(a)", "A, B, and C", "A. Paris", "**C**", "option C".
-LIST = re.compile(r"^(?:option|choice|letter)?\s*[\s*_(\[{\"'`$\\]*([A-Z])(?![A-Za-z0-9'\u2019])", re.IGNORECASE)
-MORE = re.compile(r"^[\s*_)\]}\"'`$.]*(?:,|;|/|&|\+|\band\b)[\s]*(?:and\b)?[\s*_(\[{\"'`]*([A-Z])(?![A-Za-z0-9'\u2019])", re.IGNORECASE)
-ALONE = re.compile(r"^[\s*_(\[\"'`$]*([A-Za-z])[\s*_)\]\"'`$.:,]*$")
+# Letters in a marked answer: "A", "(a)", "A, B, and C", "A. Paris", "**C**", "option C". A lone small a before a word is one itself.
+LETTER = r"([A-Z]|[a-z](?!\s+[a-z]))(?![A-Za-z0-9'\u2019])"
+LIST = re.compile(rf"^(?i:option|choice|letter)?\s*[\s*_(\[{{<\"'`$\\]*{LETTER}(?!\?)")
+IS = r"(?!\)?\s+(?:is|was|seems|would|looks|can|could)\b)"
+MORE = re.compile(rf"^[\s*_)\]}}>\"'`$.]*(?:,|;|/|&|\+|\band\b|\bor\b)\s*(?:and\b|or\b)?[\s*_(\[{{\"'`]*{LETTER}{IS}")
+SPACED = re.compile(r"^[A-Z](?:\s+[A-Z])+$")
+EITHER = re.compile(r"^(?:either|both)\s+", re.IGNORECASE)
+ALONE = re.compile(r"^[\s*_(\[<\"'`$]*([A-Za-z])[\s*_)\]>\"'`$.:,]*$")
 # "A" and "I" before an ordinary word are words themselves, unless that word says something of a choice.
 WORDS = re.compile(r"(?<![A-Za-z0-9'\u2019])(?:A|I)(?= (?!(?:is|was|would|seems|looks|fits|holds|and|or|because|as|since)\b)[a-z]|['\u2019])")
 STANDING = re.compile(r"(?<![A-Za-z0-9'\u2019])\(?([A-Z])\)?(?![A-Za-z0-9'\u2019])")
+# What makes a letter in a sentence a choice, and what makes it none.
+CHOSEN = re.compile(
+    r"(?:^|[:(*`]|['\u2019]s|\b(?:probably|likely|definitely|is|be|are|with|say|option|choice|letter|answer|picks?|choose|chose|select|go|guess|for|so|thus|hence|therefore|as|think|to))[\s*_(\"'`$]*$",
+    re.IGNORECASE,
+)
+UNCHOSEN = re.compile(
+    r"\b(?:not|never|except|without|wrong|incorrect|false|neither|nor|eliminated?|excluded?|rule[sd]?|unlike|besides|than|bad|cannot|if|unless|whether)\b|n['\u2019]t\b|\?",
+    re.IGNORECASE,
+)
+TURNED = re.compile(r"\b(?:wait|actually|correction|scratch|oops|hmm|sorry|rather|instead|no)\b\s*[,:.]?", re.IGNORECASE)
 
 
 class MultipleChoice(Kind):
@@ -59,31 +73,54 @@ def wanted(expected: Any) -> set[str]:
 
 def chosen(text: str, choices: list[str]) -> set[str]:
     """Finds the letters that an answer chose: the last marked ones, else a letter or a choice that stands alone, else the only one that is named."""
-    text, allowed = answers.cleaned(text), set(LETTERS[: len(choices)])
-    said = answers.marked(text)
-    if said is not None and (found := letters(said, allowed) or by_words(said, choices)):
-        return found
+    text, allowed = answers.cleaned(answers.ending(text)), set(LETTERS[: len(choices)])
+    mark = answers.mark(text)
+    if mark is not None:
+        said = answers.unwrapped(mark.text)
+        if found := by_words(said, choices) or letters(said, allowed):
+            return found
+        if (found := named(said, allowed)) or mark.is_stated or UNCHOSEN.search(said):
+            return found
     lines = [line for line in text.strip().splitlines() if line.strip()]
-    for line in (text.strip(), lines[-1] if lines else ""):
+    for line in (text.strip(), lines[-1] if lines else "", lines[0] if lines else ""):
         if (alone := ALONE.match(line)) and alone[1].upper() in allowed:
             return {alone[1].upper()}
         if found := by_words(line, choices):
             return found
-    named = {letter for letter in STANDING.findall(WORDS.sub("", text)) if letter in allowed}
-    return named if len(named) == 1 else set()
+    return named(text, allowed)
+
+
+def named(text: str, allowed: set[str]) -> set[str]:
+    """Gives the only letter that sentences name as a choice; nothing where several are named, or what is said of it denies it."""
+    found: set[str] = set()
+    is_chosen = False
+    for sentence in re.split(r"(?<=[.!?;])\s+|\n", WORDS.sub(" ", text)):
+        is_denied = UNCHOSEN.search(sentence) is not None
+        for match in STANDING.finditer(sentence):
+            if match[1] in allowed:
+                found.add(match[1])
+                is_chosen |= CHOSEN.search(sentence[max(0, match.start() - 40) : match.start()]) is not None
+                if len(found) > 1 or is_denied:
+                    return set()
+    return found if len(found) == 1 and is_chosen else set()
 
 
 def letters(said: str, allowed: set[str]) -> set[str]:
-    first = LIST.match(said)
+    plain = answers.trimmed(EITHER.sub("", said))
+    if SPACED.match(plain):
+        return set(plain.split()) if set(plain.split()) <= allowed else set()
+    first = LIST.match(plain)
     if first is None or first[1].upper() not in allowed:
         return set()
-    found, rest = {first[1].upper()}, said[first.end() :]
+    found, rest = {first[1].upper()}, plain[first.end() :]
     while more := MORE.match(rest):
         if more[1].upper() not in allowed:
             break
         found.add(more[1].upper())
         rest = rest[more.end() :]
-    return found
+    if (turned := TURNED.search(rest)) and {letter for letter in STANDING.findall(rest[turned.end() :]) if letter in allowed} - found:
+        return set()
+    return found if not re.match(r"\W*(?:is|are)\s+(?:wrong|incorrect|false|not)\b|\W*isn", rest, re.IGNORECASE) else set()
 
 
 def by_words(said: str, choices: list[str]) -> set[str]:
