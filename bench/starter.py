@@ -231,6 +231,7 @@ def picture(bench: Bench, runs: Sequence[str], benchmark: str, slug: str) -> Non
 
 
 def measure(bench: Bench, ports: Sequence[int], pictures: bool) -> str:
+    revision = machine.revision(servers.ROOT)  # as it is now: others may commit meanwhile
     bench.ask("/v1/packs/starter/load", {"passes": True}, "POST")
     began = time.monotonic()
     models = bench.until_over([bench.onboard(model, port) for model, port in zip(MODELS, ports, strict=True)])
@@ -255,7 +256,7 @@ def measure(bench: Bench, ports: Sequence[int], pictures: bool) -> str:
     named = " and ".join(f"{model.title} (`{alias}`)" for model, alias in zip(MODELS, aliases, strict=True))
     return "\n\n".join(
         [
-            f"Run of {datetime.now(UTC).isoformat(timespec='seconds')}, revision {machine.revision(servers.ROOT)}: {named}, each one process with one thread, "
+            f"Run of {datetime.now(UTC).isoformat(timespec='seconds')}, revision {revision}: {named}, each one process with one thread, "
             f"served by {RUNNER}, onboarded in full side by side in {took / 60:.0f} minutes. Machine: {about['cpu']}, {about['cores']} cores.",
             of_runs(runs, summaries),
             f"`GET /v1/compare` of {aliases[0]} with {aliases[1]}:",
