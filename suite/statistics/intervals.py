@@ -5,6 +5,7 @@ Tasks of one repository or one document err together. Taking them for independen
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -53,8 +54,8 @@ def wilson(passed: int, scored: int, confidence: float = CONFIDENCE) -> Interval
 
 
 @lru_cache(maxsize=1024)
-def student(p: float, freedom: int) -> float:
-    """Finds the value below which Student's t with so many degrees of freedom lies with probability p. Shape: p over 0.5 and under 1."""
+def student(p: float, freedom: float) -> float:
+    """Finds the value below which Student's t with so many degrees of freedom lies with probability p. Shape: p over 0.5 and under 1; at least 1 degree."""
     # For t > 0, P(T > t) is half of the incomplete beta function at freedom / (freedom + t²).
     x = quantile(2 * (1 - p), freedom / 2, 0.5) if freedom >= 2 else _by_halves(2 * (1 - p), freedom / 2, 0.5)
     return sqrt(freedom * (1 - x) / x)
@@ -71,31 +72,70 @@ def _by_halves(p: float, a: float, b: float) -> float:
 def mean(values: Sequence[float], clusters: Sequence[Hashable] | None = None, confidence: float = CONFIDENCE) -> Interval | None:
     """Works out a mean with a t interval, its standard error clustered where clusters are given. None of nothing.
 
+    A cluster that is a large part of all pulls the mean towards itself, so its deviation is taken from the mean without it; and clusters of unequal sizes
+    tell as little of their spread as fewer equal ones. With clusters of one size both change nothing.
     Shape: `clusters` names each value's cluster. Without them each is its own.
-    Source: E. Miller, Adding error bars to evals, arXiv 2411.00640, section 2.2.
+    Source: E. Miller, Adding error bars to evals, arXiv 2411.00640, section 2.2; R. M. Bell and D. F. McCaffrey, Bias reduction in standard errors for
+    linear regression with multi-stage samples, Survey Methodology 28 (2002), on the jackknife; L. Kish, Survey Sampling (1965), on unequal sizes.
     """
     n = len(values)
     if n == 0:
         return None
     centre = fsum(values) / n
     sums: dict[Hashable, float] = {}
+    sizes: dict[Hashable, int] = {}
     for i, value in enumerate(values):
         name = clusters[i] if clusters is not None else i
         sums[name] = sums.get(name, 0.0) + (value - centre)
+        sizes[name] = sizes.get(name, 0) + 1
     groups = len(sums)
     if groups < 2:
         return Interval(centre, -inf, inf, None, n, groups)
-    # The factor undoes that deviations from one's own mean are too small.
-    stderr = sqrt(fsum(s * s for s in sums.values()) * groups / (groups - 1)) / n
-    half = student(0.5 + confidence / 2, groups - 1) * stderr
+    stderr = sqrt(fsum((s / (1 - sizes[name] / n)) ** 2 for name, s in sums.items()) * (groups - 1) / groups) / n
+    half = student(0.5 + confidence / 2, freedom(list(sizes.values()))) * stderr
     return Interval(centre, centre - half, centre + half, stderr, n, groups)
+
+
+def alike(sizes: Sequence[int]) -> float:
+    """Gives how many clusters of one size would tell as much as these of several."""
+    return sum(sizes) ** 2 / sum(size * size for size in sizes)
+
+
+def freedom(sizes: Sequence[int]) -> float:
+    return max(1.0, alike(sizes) - 1)
+
+
+def independent(passes: Sequence[bool], clusters: Sequence[Hashable]) -> float:
+    """Gives how many independent outcomes would tell as much, by how alike those of a cluster are: few hits in small clusters make errors look small.
+
+    Source: A. Donner and J. J. Koval, The estimation of intraclass correlation in the analysis of family data, Biometrics 36 (1980), by analysis of variance.
+    """
+    sizes, hits = Counter(clusters), Counter(name for name, is_hit in zip(clusters, passes, strict=True) if is_hit)
+    n, groups = len(passes), len(sizes)
+    if n == groups:
+        return float(n)
+    whole = sum(hits.values()) / n
+    between = fsum((hits[name] - size * whole) ** 2 / size for name, size in sizes.items()) / (groups - 1)
+    within = fsum(hits[name] * (1 - hits[name] / size) for name, size in sizes.items()) / (n - groups)
+    usual = (n - sum(size * size for size in sizes.values()) / n) / (groups - 1)
+    total = between + (usual - 1) * within
+    likeness = min(1.0, max(0.0, (between - within) / total)) if total > 0 else 1.0
+    return n / (1 + likeness * (n / alike(list(sizes.values())) - 1))
+
+
+def two_sided(found: Interval, clusters: Sequence[Hashable]) -> float:
+    """Works out the p value of a mean that is truly 0, by Student's t. Shape: `found` is the mean of values in these clusters, two or more."""
+    if not found.stderr:
+        return 1.0 if found.estimate == 0 or found.stderr is None else 0.0
+    of, t = freedom(list(Counter(clusters).values())), found.estimate / found.stderr
+    return distribution(of / (of + t * t), of / 2, 0.5)
 
 
 def rate(passes: Sequence[bool], clusters: Sequence[Hashable], confidence: float = CONFIDENCE) -> Interval | None:
     """Works out the interval of a rate of 0/1 outcomes that come in clusters: Wilson's, as of the number of independent ones that would be as uncertain.
 
     The mean's own interval has no width where all failed or all passed, and reaches below 0 near there. Where all agree as many count as there are
-    clusters; nowhere more than there are outcomes. One cluster tells nothing: 0 to 1. None of nothing.
+    clusters, were they of one size; nowhere more than there are outcomes. One cluster tells nothing: 0 to 1. None of nothing.
     Source: E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number of positive counts, Survey Methodology 24 (1998).
     """
     plain = mean([float(p) for p in passes], clusters, confidence)
@@ -105,8 +145,9 @@ def rate(passes: Sequence[bool], clusters: Sequence[Hashable], confidence: float
         return Interval(plain.estimate, 0.0, 1.0, None, plain.n, plain.clusters)
     p, spread = plain.estimate, plain.estimate * (1 - plain.estimate)
     # All alike in each cluster and so few of them that their spread is nothing by chance: no more than there are clusters.
-    alone = min(plain.n, spread / plain.stderr**2) if plain.stderr > 0 else float(plain.clusters)
-    t = student(0.5 + confidence / 2, plain.clusters - 1)
+    sizes = list(Counter(clusters).values())
+    alone = min(plain.n, spread / plain.stderr**2, independent(passes, clusters)) if plain.stderr > 0 else alike(sizes)
+    t = student(0.5 + confidence / 2, freedom(sizes))
     whole = 1 + t * t / alone
     centre = (p + t * t / (2 * alone)) / whole
     half = t * sqrt(spread / alone + t * t / (4 * alone * alone)) / whole

@@ -120,6 +120,8 @@ def compare(
         low, high, p = bootstrap(differences, names, seed, confidence)
         method = "bootstrap"
         if difference:
-            difference = Interval(difference.estimate, low, high, difference.stderr, difference.n, difference.clusters)
+            # Of few clusters a bootstrap draws too narrow: at 8 it found a difference of equals in 11% of tries, with the t interval beside it in 5%.
+            p = max(p, intervals.two_sided(difference, names))
+            difference = replace(difference, low=min(low, difference.low), high=max(high, difference.high))
     verdict = "inconclusive" if p > 1 - confidence else "better" if fsum(differences) > 0 else "worse" if fsum(differences) < 0 else "inconclusive"
     return replace(blank, verdict=verdict, method=method, difference=difference, p=p, detectable=detectable)

@@ -92,6 +92,44 @@ def test_intervals_of_clustered_rates_hold_the_truth_near_the_ends_too(truth: fl
     assert held / tries > 0.91
 
 
+@pytest.mark.parametrize(
+    ("truth", "alike", "groups", "kind"), [(0.1, 0.3, 12, "big"), (0.5, 0.05, 50, "big"), (0.5, 0.3, 12, "uneven"), (0.1, 0.8, 20, "uneven")]
+)
+def test_intervals_of_rates_hold_the_truth_where_clusters_differ_in_size(truth: float, alike: float, groups: int, kind: str) -> None:
+    draw, held, tries = random.Random(3), 0, 300
+    for _ in range(tries):
+        passes, clusters = [], []
+        for cluster in range(groups):
+            size = draw.randint(1, 30) if kind == "uneven" else 4 * groups if cluster == 0 else 4
+            here = draw.betavariate(truth * (1 - alike) / alike, (1 - truth) * (1 - alike) / alike)
+            passes += [draw.random() < here for _ in range(size)]
+            clusters += [cluster] * size
+        found = intervals.rate(passes, clusters)
+        assert found is not None
+        held += found.low <= truth <= found.high
+    assert held / tries > 0.9  # one cluster with half of all outcomes: 0.76 while each counted as one
+
+
+@pytest.mark.parametrize("groups", [8, 12])
+def test_few_clusters_of_equals_are_seldom_found_to_differ(groups: int) -> None:
+    draw, alarms, tries = random.Random(4), 0, 200
+    for seed in range(tries):
+        one, other, clusters = {}, {}, {}
+        for cluster in range(groups):
+            chance = draw.betavariate(0.7, 0.7)
+            for i in range(draw.randint(1, 6)):
+                name = f"{cluster}.{i}"
+                clusters[name] = cluster
+                one[name], other[name] = (float(draw.random() < chance) for _ in range(2))
+        alarms += paired.compare(one, other, clusters, seed=seed).verdict != "inconclusive"
+    assert alarms / tries < 0.085
+
+
+@pytest.mark.parametrize(("freedom", "t"), [(1.3, 7.5005), (2.7, 3.3921), (6.7, 2.3863), (40.2, 2.0208)])
+def test_students_t_takes_parts_of_a_degree(freedom: float, t: float) -> None:
+    assert round(intervals.student(0.975, freedom), 4) == t
+
+
 @pytest.mark.parametrize("all_are", [True, False])
 def test_what_all_clusters_agree_on_is_not_certain(all_are: bool) -> None:
     found = intervals.rate([all_are] * 40, [i // 2 for i in range(40)])
