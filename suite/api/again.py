@@ -11,16 +11,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access import audit
+from panels.snapshot import load_snapshot
 from suite.api.impls import find_impl
 from suite.api.problems import Conflict, NotYet, Unprocessable, Wrong
 from suite.api.repeats import idempotent
-from suite.api.runs import mine, shown
+from suite.api.runs import mine, shown, there
 from suite.api.view import View, text
 from suite.authoring import graders, impls
 from suite.grading.outcomes import Outcome
 from suite.models import Impl, Run, Sample, Task
 from suite.reporting import files
-from suite.running import engine, holding, launching, needs, recording, rescoring, selection, targets
+from suite.running import engine, holding, launching, needs, recording, rescoring, selection, subjects, targets
 from suite.running.limits import read as read_limits
 from suite.running.subjects import Subject
 from suite.running.targets import find_run
@@ -53,7 +54,7 @@ class Fork(View):
             self.caller,
             {"request": text(body, "description", most=20_000), "source": "manual" if parent.is_dry else parent.source},
             target,
-            Subject.kept(parent.sut),
+            self.subject(parent),
             read_limits(parent.limits),
             parent.trials,
             parent.metadata,
@@ -63,6 +64,13 @@ class Fork(View):
         audit.record(self.actor, "run.fork", made.pk, reason=parent.pk)
         engine.ring()
         return Response(shown(made), status=201)
+
+    def subject(self, parent: Run) -> Subject:
+        """Finds whom the parent asked, as a replay does. Errors: Unprocessable where it is there no longer, Conflict where it is retired."""
+        snapshot = load_snapshot()
+        found = subjects.kept_one(parent.sut, snapshot)
+        subjects.seated(found, snapshot)
+        return found
 
     def impl(self, parent: Run, body: dict[str, Any]) -> Impl:
         if body.get("code"):
@@ -101,7 +109,7 @@ class Rescore(View):
     @idempotent
     def post(self, request: Request, run: str) -> Response:
         """Grades the stored outputs again, by a grader or an impl, without any call of a model. The old scoring stays."""
-        row = mine(self, run)
+        row = there(mine(self, run))
         body = self.body(("impl", "grader"))
         impl = (
             find_impl(self, str(body["impl"])) if body.get("impl") else grader_impl(self, row, body["grader"]) if body.get("grader") is not None else row.impl
@@ -116,7 +124,7 @@ class Requeue(View):
 
     def post(self, request: Request, run: str) -> Response:
         """Asks again what failed on the way, and what no grader could tell; what was answered stays. The old samples are kept as superseded."""
-        row = mine(self, run)
+        row = there(mine(self, run))
         if row.status not in (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED):
             raise Conflict("run_not_over", "The run is under way: it asks again by itself.")
         if wrong := holding.changed(row):

@@ -43,7 +43,9 @@ def idempotent(method: Callable[..., Response]) -> Callable[..., Response]:
             return method(view, request, *args, **kwargs)
         if not isinstance(key, str) or not 1 <= len(key) <= LONGEST or not key.isprintable():
             raise Problem(400, "invalid_idempotency_key", f"An Idempotency-Key has 1 to {LONGEST} printable characters.")
-        scope = hashlib.sha256(f"{view.caller.team}\n{view.caller.owner}\n{request.method}\n{request.get_full_path()}".encode()).hexdigest()
+        # What a test token got was asked of no model: it is no answer to a real one.
+        kind = "\ndry" if view.caller.is_dry else ""
+        scope = hashlib.sha256(f"{view.caller.team}\n{view.caller.owner}{kind}\n{request.method}\n{request.get_full_path()}".encode()).hexdigest()
         fingerprint = getattr(request.data, "fingerprint", None) or digest(request.data)
         kept = begun(scope, key, fingerprint)
         if kept is not None:

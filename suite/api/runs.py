@@ -204,9 +204,18 @@ class OneRun(View):
             )
         if row.status not in TERMINAL:
             raise Conflict("run_not_over", "The run is under way. Halt it first.")
+        if row.status == Run.Status.DELETED:
+            return Response(status=204)
         destroy(row)
         audit.record(self.actor, "run.delete", row.pk)
         return Response(status=204)
+
+
+def there(row: Run) -> Run:
+    """Holds off what a deleted run has no more. Errors: Conflict."""
+    if row.status == Run.Status.DELETED:
+        raise Conflict("run_deleted", "The run was deleted: its id, its digests and the reason are all that is left of it.")
+    return row
 
 
 def pause(seconds: float) -> None:
@@ -216,7 +225,8 @@ def pause(seconds: float) -> None:
 
 
 def changed(view: View, row: Run, body: Mapping[str, Any]) -> dict[str, Any]:
-    fields = []
+    there(row)
+    seen, fields = row.etag, []
     if "visibility" in body:
         if body["visibility"] not in Run.Visibility.values:
             raise wrong("/visibility", f"must be one of {', '.join(Run.Visibility.values)}.")
@@ -225,6 +235,8 @@ def changed(view: View, row: Run, body: Mapping[str, Any]) -> dict[str, Any]:
         if row.is_dry and body["visibility"] == Run.Visibility.PUBLIC:
             raise Conflict("dry_run", "No model was asked in this run, so it has nothing to publish.")
         if body["visibility"] == Run.Visibility.PUBLIC != row.visibility:
+            if row.status not in TERMINAL:
+                raise Conflict("run_not_over", f"The run is {row.status}: it is published once it has ended.")
             admitted(view, row, body)
         row.visibility = body["visibility"]
         fields.append("visibility")
@@ -238,8 +250,11 @@ def changed(view: View, row: Run, body: Mapping[str, Any]) -> dict[str, Any]:
         row.tags = launching.tags_of(body["tags"])
         fields.append("tags")
     with transaction.atomic():
-        row.etag = F("etag") + 1
-        row.save(update_fields=[*fields, "etag"])
+        # Of several who saw the same state one changes it; who names none changes whatever there is.
+        same = Run.objects.filter(pk=row.pk, **({"etag": seen} if view.request.headers.get("If-Match", "*").strip() != "*" else {}))
+        if not same.exclude(status=Run.Status.DELETED).update(etag=F("etag") + 1):
+            raise view.mismatch()
+        row.save(update_fields=fields)
         if "metadata" in fields:
             Metadatum.objects.filter(run=row).delete()
             Metadatum.objects.bulk_create(

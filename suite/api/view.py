@@ -158,7 +158,11 @@ class View(BenchView):
         if not given and required:
             raise Problem(428, "if_match_required", "Say in If-Match which state you have seen: its ETag.")
         if given and given.strip() != "*" and f'"{etag}"' not in [part.strip().removeprefix("W/") for part in given.split(",")]:
-            raise Problem(412, "etag_mismatch", "It has changed since you read it. Read it again, then decide.")
+            raise self.mismatch()
+
+    @staticmethod
+    def mismatch() -> Problem:
+        return Problem(412, "etag_mismatch", "It has changed since you read it. Read it again, then decide.")
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Says of every list in words of its own whether there is more, beside the token that tells how to go on."""

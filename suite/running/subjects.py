@@ -87,18 +87,22 @@ def resolve(sut: Any, snapshot: Snapshot) -> Subject:
     if not isinstance(name, str) or not name or not isinstance(provider, str):
         raise unknown("", "sut.model must be a name.", snapshot)
     if name in snapshot.models and provider in ("", snapshot.models[name].endpoint.name):
-        model = snapshot.models[name]
-        if model.retired and sut.get("retired_too") is not True:
-            raise Conflict(
-                "sut_retired", f"{name} is retired ({model.status_reason or 'no reason given'}). With sut.retired_too it is tested in spite of that."
-            )
-        return Subject("model", name, name, model.endpoint.name, params=params, served_name=model.served_name, retired_too=model.retired)
+        return replace(of_model(snapshot.models[name], sut.get("retired_too") is True), params=params)
     if name.startswith(PREFIX) and not provider:
         bare, _, mode = name.removeprefix(PREFIX).partition(":")
         return replace(collection(bare, mode or str(sut.get("mode") or "panel"), snapshot), params=params)
     if not provider and "@" in name:
         name, _, provider = name.rpartition("@")
-    return replace(served(name, provider, snapshot), params=params)
+    return replace(served(name, provider, snapshot, sut.get("retired_too") is True), params=params)
+
+
+def of_model(model: Model, retired_too: bool) -> Subject:
+    """Errors: Conflict for a retired one that is not asked for in spite of that."""
+    if model.retired and not retired_too:
+        raise Conflict(
+            "sut_retired", f"{model.alias} is retired ({model.status_reason or 'no reason given'}). With sut.retired_too it is tested in spite of that."
+        )
+    return Subject("model", model.alias, model.alias, model.endpoint.name, served_name=model.served_name, retired_too=model.retired)
 
 
 def collection(name: str, mode: str, snapshot: Snapshot) -> Subject:
@@ -110,12 +114,11 @@ def collection(name: str, mode: str, snapshot: Snapshot) -> Subject:
     return Subject("collection", f"{PREFIX}{name}{suffix}", f"{PREFIX}{name}{suffix}", mode=mode)
 
 
-def served(name: str, provider: str, snapshot: Snapshot) -> Subject:
-    """Finds what an endpoint serves: a model of the bench by its served name, else one that runs without joining."""
+def served(name: str, provider: str, snapshot: Snapshot, retired_too: bool = False) -> Subject:
+    """Finds what an endpoint serves: a model of the bench by its served name, one that plays before a retired one, else one that runs without joining."""
     there = [m for m in snapshot.models.values() if m.endpoint.name == provider]
-    for model in there:
-        if name in (model.served_name, model.alias) and not model.retired:
-            return Subject("model", model.alias, model.alias, provider, served_name=model.served_name)
+    if named := sorted((m for m in there if name in (m.served_name, m.alias)), key=lambda m: m.retired):
+        return of_model(named[0], retired_too)
     if not there:
         raise unknown(
             name if not provider else f"{name}@{provider}",

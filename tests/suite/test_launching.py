@@ -279,6 +279,29 @@ def test_a_retired_subject_is_tested_only_where_that_is_meant(bench: Bench, driv
     again = driver.ended(driver.api("POST", "runs", {"replay": {"from_run": run["id"]}}, 201)["id"])
     assert (again["summary"]["passed"], again["fingerprint"]) == (1, run["fingerprint"])
     assert bench.live.ask(model).status == 404, "others do not get to it by that"
+    again = driver.send("POST", f"runs/{run['id']}/fork", {"grader": {"kind": "exact"}})
+    assert (again.status, again.json["sut"]["retired_too"]) == (201, True)
+
+
+def test_a_retired_subject_is_retired_by_each_of_its_names(bench: Bench, driver: Driver) -> None:
+    model, endpoint = bench.model("alias", FOUR, served_name=factories.tag("served-")), f"{bench.tag}-here"
+    served = bench.models[model]["served_name"]
+    bench.fake.script(served, FOUR)
+    bench.load()
+    subset = driver.subset(sums(1))
+    run = driver.ended(driver.launch(subset, model)["id"])
+    names = [model, f"{model}@{endpoint}", f"{served}@{endpoint}", {"model": model, "provider": endpoint}, {"model": served, "provider": endpoint}]
+    bench.live.api("POST", f"models/{model}/retire", {"reason": "replaced"})
+    for sut in names:
+        answer = driver.send("POST", "runs", {"benchmark": subset["benchmark"], "sut": sut})
+        assert (answer.status, answer.json["code"]) == (409, "sut_retired"), sut
+    meant = driver.launch(subset, {"model": served, "provider": endpoint, "retired_too": True})["sut"]
+    assert (meant["kind"], meant["model"], meant["retired_too"]) == ("model", model, True)
+    refused = driver.send("POST", f"runs/{run['id']}/fork", {"grader": {"kind": "exact"}})
+    assert (refused.status, refused.json["code"]) == (409, "sut_retired")
+    bench.live.api("DELETE", f"models/{model}")
+    gone = driver.send("POST", f"runs/{run['id']}/fork", {"grader": {"kind": "exact"}})
+    assert (gone.status, gone.json["code"]) == (422, "sut_unknown")
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [

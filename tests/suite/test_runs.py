@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+from typing import Any
+
 import pytest
 
 from tests.fake import hang, reply, status
@@ -142,7 +145,6 @@ def test_a_ceiling_of_cost_halts_the_run_and_says_which(bench: Bench, driver: Dr
 
 
 def test_twenty_launches_with_one_key_make_one_run(bench: Bench, driver: Driver) -> None:
-    import concurrent.futures
 
     model = bench.model("calm", ANSWER)
     bench.load()
@@ -261,3 +263,49 @@ def test_a_deleted_run_leaves_its_digests(bench: Bench, driver: Driver) -> None:
     assert left["status"] == "deleted"
     assert left["fingerprint"] == run["fingerprint"]
     assert driver.send("POST", "runs", {"replay": {"from_run": run["id"]}}).json["code"] == "parent_not_replayable"
+    changes: list[tuple[str, str, Any]] = [
+        ("PATCH", "", {"tags": ["again"]}),
+        ("PATCH", "", {"metadata": {"said": "again"}}),
+        ("PATCH", "", {"visibility": "team"}),
+        ("PATCH", "", {"visibility": "public"}),
+        ("POST", "/publish", {}),
+        ("POST", "/publish", {"visibility": "team"}),
+        ("POST", "/requeue", {}),
+        ("POST", "/rescore", {"grader": {"kind": "math"}}),
+    ]
+    for method, path, body in changes:
+        answer = driver.send(method, f"runs/{run['id']}{path}", body, If_Match="*")
+        assert (answer.status, answer.json["code"]) == (409, "run_deleted"), (method, path, body)
+    assert driver.send("DELETE", f"runs/{run['id']}?confirm={run['id']}").status == 204
+    assert driver.api("GET", f"runs/{run['id']}") == left, "deleted once"
+    (row,) = bench.live.rows("suite.Run", pk=run["id"])
+    assert (row["visibility"], row["tags"], row["metadata"]) == ("private", [], {})
+
+
+def test_a_run_is_published_once_it_has_ended(bench: Bench, driver: Driver) -> None:
+    gate = bench.fake.gate()
+    model = bench.model("calm", ANSWER.after(gate))
+    bench.load()
+    run = driver.launch(driver.subset(sums(1)), model)
+    for method, path in (("PATCH", ""), ("POST", "/publish")):
+        answer = driver.send(method, f"runs/{run['id']}{path}", {"visibility": "public"}, If_Match="*")
+        assert (answer.status, answer.json["code"]) == (409, "run_not_over")
+    assert driver.api("GET", f"registry/benchmarks/{run['benchmark_id']}")["visibility"] == "private"
+    assert driver.api("POST", f"runs/{run['id']}/publish", {"visibility": "team"})["visibility"] == "team", "a team may watch"
+    gate.open()
+    driver.ended(run["id"])
+    assert driver.api("POST", f"runs/{run['id']}/publish", {})["visibility"] == "public"
+    driver.api("PATCH", f"runs/{run['id']}", {"visibility": "private"}, If_Match="*")
+
+
+def test_of_changes_that_saw_the_same_state_one_is_made(bench: Bench, driver: Driver) -> None:
+    model = bench.model("calm", ANSWER)
+    bench.load()
+    run = driver.ended(driver.launch(driver.subset(sums(1)), model)["id"])
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        seen = f'"{run["etag"]}"'
+        answers = list(pool.map(lambda i: driver.send("PATCH", f"runs/{run['id']}", {"tags": [f"by-{i}"]}, If_Match=seen).status, range(16)))
+        assert sorted(answers) == [200] + [412] * 15
+        answers = list(pool.map(lambda i: driver.send("PATCH", f"runs/{run['id']}", {"tags": [f"by-{i}"]}).status, range(16)))
+    assert answers == [200] * 16, "who names no state changes whatever there is"
+    assert driver.api("GET", f"runs/{run['id']}")["etag"] == run["etag"] + 17

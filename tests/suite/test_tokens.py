@@ -165,6 +165,19 @@ def test_a_test_token_asks_no_model_and_leaves_nothing_of_it(bench: Bench, perso
     assert not bench.live.api("GET", f"panels?collection={core.removeprefix('bench/')}")["data"], "nobody's panel, and nothing to judge"
 
 
+def test_a_key_of_idempotency_that_a_test_token_used_is_new_to_a_real_one(bench: Bench, person: Browser) -> None:
+    """Trying a command dry and then meaning it must not follow the run that asked nobody."""
+    model = bench.model("calm", ANSWER)
+    bench.load()
+    dry, real = (Driver(bench, made(person, RUNS, test=test)["token"]) for test in (True, False))
+    subset = real.subset(sums(1))
+    body = {"benchmark": subset["benchmark"], "sut": model}
+    first = dry.api("POST", "runs", body, 201, Idempotency_Key="ci-7")
+    second = real.api("POST", "runs", body, 201, Idempotency_Key="ci-7")
+    assert (first["source"], second["source"], second["id"] != first["id"]) == ("dry", "manual", True)
+    assert [who.api("POST", "runs", body, 201, Idempotency_Key="ci-7")["id"] for who in (dry, real)] == [first["id"], second["id"]]
+
+
 def test_a_dry_run_stands_on_no_board_and_is_not_published(bench: Bench, person: Browser) -> None:
     model = bench.model("calm", ANSWER)
     bench.load()
