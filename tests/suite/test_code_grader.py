@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -129,6 +130,10 @@ FORGED = {
     "says no end of things": ("def foo(x): return 'x' * 50_000_000", "assert foo(1) == 2"),
     "nests without end": ("def foo(x):\n    a = []\n    a.append(a)\n    return a", "assert foo(1) == [1]"),
 }
+# More of both kinds, found by attack: each held or passed before.
+WRITTEN = json.loads((Path(__file__).parent / "programs_written.json").read_text(encoding="utf-8"))
+HOLD |= {name: tuple(case) for name, case in WRITTEN["hold"].items()}
+FORGED |= {name: tuple(case) for name, case in WRITTEN["forged"].items()}
 BROKEN = {
     "never ends": ("def foo(x):\n    while True: pass", "assert foo(1) == 2", "limit_exceeded:code.timeout"),
     "sleeps for ever while it is loaded": ("import time\ntime.sleep(1000)", "assert foo(1) == 2", "limit_exceeded:code.timeout"),
@@ -164,9 +169,9 @@ def run_of(bench: Bench, driver: Driver, cases: dict[str, tuple[str, ...]], **gr
     return {task["task_id"]: task for task in driver.api("GET", f"runs/{run['id']}/tasks?limit=500")["data"]}
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(4))
 def test_programs_that_stand_their_tests_pass(bench: Bench, driver: Driver, part: int) -> None:
-    tried = dict([*HOLD.items()][part::2])
+    tried = dict([*HOLD.items()][part::4])
     found = run_of(bench, driver, tried)
     assert {name: (task["outcome"], task["error_class"]) for name, task in found.items() if task["outcome"] != "passed"} == {}
     assert len(found) == len(tried)

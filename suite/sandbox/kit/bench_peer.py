@@ -14,9 +14,14 @@ from typing import Any, NoReturn
 
 from bench_values import Unsendable, decode, encode, error_type, holds_mutable, plain_of, refresh  # type: ignore[import-not-found]
 
-MOST_BYTES = 4 * 1024 * 1024
+MOST_BYTES = 16 * 1024 * 1024
 ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift")
 ORDER = ("lt", "le", "gt", "ge")
+IN_PLACE = ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor")
+# Whose result may be near what a test compares with, if it comes from whom is tested: then it is not for the candidate to say that the rest is nothing.
+TELLING = frozenset({"sub", "rsub", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "xor", "rxor", "add", "radd", "isub", "itruediv"})
+# Names with underscores that are asked for, where others are the handle's own.
+ASKED = frozenset({"__name__", "__qualname__", "__doc__", "__annotations__", "__wrapped__"})
 
 
 class Gone(BaseException):
@@ -57,6 +62,9 @@ DO: dict[str, Callable[..., Any]] = {
     "exit": lambda of: of.__exit__(None, None, None),
     "await": lambda of: asyncio.run(of),
     "eq": lambda of, other: bool(of == other),
+    "hash": hash,
+    "issubclass": lambda of, other: issubclass(other, of),
+    **{name: getattr(operator, name) for name in IN_PLACE},
     **{name: getattr(operator, name) for name in (*ARITHMETIC, *ORDER, "neg", "pos", "abs", "invert")},
     **{f"r{name}": turned(getattr(operator, name)) for name in ARITHMETIC},
 }
@@ -69,13 +77,15 @@ class Peer:
         self.line, self.may, self.until = line, may, until
         self.kept: list[Any] = []
         self.numbers: dict[int, int] = {}
+        self.handles: dict[int | str, Handle] = {}
         self.lost = ""
+        self.may_stop = True
         self.asked = 0
 
     # ---- messages
 
     def send(self, message: dict[str, Any]) -> None:
-        data = json.dumps(message).encode()
+        data = json.dumps(message, separators=(",", ":")).encode()
         if len(data) > MOST_BYTES:
             raise Unsendable("a value is too large")
         try:
@@ -134,10 +144,12 @@ class Peer:
             self.send(self.answered(message))
         try:
             if message.get("stop"):
-                raise StopIteration
+                raise self.stop(op)
             if "error" in message:
                 error = decode(message["error"], self.handle)
-                if isinstance(error, Exception):
+                if isinstance(error, StopIteration | StopAsyncIteration):
+                    raise self.stop(op)
+                if isinstance(error, Exception | SystemExit):
                     raise error
                 raise TypeError("no exception")
             if "args" in message:
@@ -151,6 +163,10 @@ class Peer:
                 raise
             self.lose("gone", Gone)
 
+    def stop(self, op: str) -> BaseException:
+        """Gives what an end of an iteration is: one in a plain call would end a loop of the tests without a word."""
+        return StopIteration() if op == "next" or self.may_stop else RuntimeError("StopIteration")
+
     # ---- answering
 
     def answered(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -160,7 +176,7 @@ class Peer:
             kwargs = {str(name): decode(value, self.handle) for name, value in message["kwargs"].items()}
             op = str(message["do"])
             if not self.may(op, of, args):
-                raise PermissionError(f"{op} is not for the other side")
+                raise (AttributeError if op == "attr" else TypeError)(f"{op} is not for the other side")
             value = DO[op](of, *args, **kwargs)
             reply = {"value": encode(value, self.keep)}
             if op == "call" and (any(holds_mutable(a) for a in args) or any(holds_mutable(a) for a in kwargs.values())):
@@ -201,10 +217,12 @@ class Peer:
 
     def handle(self, said: dict[str, Any]) -> Any:
         if said["$"] == "yours":
-            return self.kept[int(said["id"])]
+            return self.kept[said["id"]] if isinstance(said["id"], int) else self.named(str(said["id"]))
         if said["$"] != "ref":
             raise ValueError("no such value")
-        made = Handle(self, int(said["id"]), decode(said["plain"], self.handle) if "plain" in said else NotImplemented)
+        plain = decode(said["plain"], self.handle) if "plain" in said else NotImplemented
+        made = self.handles.setdefault(int(said["id"]), Handle(self, int(said["id"])))
+        object.__setattr__(made, "plain", plain)  # one object is one handle, however often it comes
         if said.get("is") == "coroutine":
             return waited(made)
         return made
@@ -217,15 +235,18 @@ async def waited(handle: Handle) -> Any:
 class Handle:
     """What the other end keeps. It equals nothing that is plain, unless it holds plain data itself: who says so is this end, never the other."""
 
-    __slots__ = ("id", "peer", "plain")
+    __slots__ = ("id", "is_rest", "peer", "plain")
 
     def __init__(self, peer: Peer, number: int | str, plain: Any = NotImplemented) -> None:
         object.__setattr__(self, "peer", peer)
         object.__setattr__(self, "id", number)
         object.__setattr__(self, "plain", plain)
+        object.__setattr__(self, "is_rest", False)
 
     def __getattribute__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name == "__class__" and (plain := object.__getattribute__(self, "plain")) is not NotImplemented:
+            return type(plain)
+        if name.startswith("__") and name.endswith("__") and name not in ASKED:
             return object.__getattribute__(self, name)
         return ask(self, "attr", name)
 
@@ -249,14 +270,15 @@ class Handle:
 
     def __hash__(self) -> int:
         plain = object.__getattribute__(self, "plain")
-        return hash(object.__getattribute__(self, "id") if plain is NotImplemented else plain)
+        return whole(ask(self, "hash")) if plain is NotImplemented else hash(plain)
 
     def __bool__(self) -> bool:
         plain = object.__getattribute__(self, "plain")
-        return ask(self, "bool") is True if plain is NotImplemented else bool(plain)
+        return ask(told(self), "bool") is True if plain is NotImplemented else bool(plain)
 
     def __len__(self) -> int:
-        return whole(ask(self, "len"))
+        plain = object.__getattribute__(self, "plain")
+        return whole(ask(told(self), "len")) if plain is NotImplemented else len(plain)
 
     def __iter__(self) -> Iterator[Any]:
         walk = ask(self, "iter")
@@ -273,7 +295,8 @@ class Handle:
         return ask(self, "next")
 
     def __contains__(self, item: Any) -> bool:
-        return ask(self, "contains", item) is True
+        plain = object.__getattribute__(self, "plain")
+        return ask(self, "contains", item) is True if plain is NotImplemented else item in plain
 
     def __getitem__(self, key: Any) -> Any:
         return ask(self, "item", key)
@@ -308,6 +331,9 @@ class Handle:
     def __exit__(self, *error: object) -> None:
         ask(self, "exit")
 
+    def __subclasscheck__(self, other: Any) -> bool:
+        return isinstance(other, Handle) and ask(self, "issubclass", other) is True
+
     def __instancecheck__(self, other: Any) -> bool:
         return isinstance(other, Handle) and ask(self, "isinstance", other) is True
 
@@ -334,14 +360,43 @@ def two(op: str, is_order: bool = False) -> Callable[[Handle, Any], Any]:
         if is_order and not isinstance(other, Handle):
             # Whether what a candidate made is less than a plain value is not for the candidate to say.
             return NotImplemented if plain is NotImplemented else DO[op](plain, other)
+        if is_order:
+            return ask(self, op, other) is True
+        if isinstance(other, Handle) and object.__getattribute__(other, "plain") is NotImplemented:
+            return ask(self, op, other)
+        if isinstance(plain, int | float | str | bytes | set | frozenset) and not isinstance(other, Handle):
+            try:
+                return DO[op](plain, other)
+            except TypeError:
+                pass
         found = ask(self, op, other)
-        return found is True if is_order else found
+        if not isinstance(found, Handle):
+            raise TypeError("a result of a candidate's own operator with a plain value is not plain")
+        if op in TELLING:
+            object.__setattr__(found, "is_rest", True)
+        return found
 
     return done
 
 
+def told(self: Handle) -> Handle:
+    """Errors: TypeError for what is left of a candidate's object after a test took what it expects from it: how much that is the candidate does not say."""
+    if object.__getattribute__(self, "is_rest"):
+        raise TypeError("how much is left is not for a candidate to say")
+    return self
+
+
 def one(op: str) -> Callable[[Handle], Any]:
-    return lambda self: ask(self, op)
+    def done(self: Handle) -> Any:
+        plain = object.__getattribute__(self, "plain")
+        if isinstance(plain, int | float):
+            return DO[op](plain)
+        found = ask(told(self) if op == "abs" else self, op)
+        if isinstance(found, Handle) and object.__getattribute__(self, "is_rest"):
+            object.__setattr__(found, "is_rest", True)
+        return found
+
+    return done
 
 
 for _name in ARITHMETIC:
@@ -349,5 +404,7 @@ for _name in ARITHMETIC:
     setattr(Handle, f"__r{_name.rstrip('_')}__", two(f"r{_name}"))
 for _name in ORDER:
     setattr(Handle, f"__{_name}__", two(_name, is_order=True))
+for _name in IN_PLACE:
+    setattr(Handle, f"__{_name}__", two(_name))
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(Handle, f"__{_name}__", one(_name))

@@ -50,7 +50,7 @@ def main() -> None:
         sys.modules["candidate"] = module
         try:
             with open("candidate.py", encoding="utf-8", errors="surrogatepass") as file:
-                exec(compile(file.read(), "candidate.py", "exec"), module.__dict__)  # noqa: S102  # in a sandbox of its own
+                exec(compile(file.read(), "candidate.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # in a sandbox of its own
         except BaseException as error:  # SystemExit too: code that ends while it is loaded defines nothing
             peer.send({"failed": f"{type(error).__name__}: {error}"[:500]})
             os._exit(0)

@@ -5,9 +5,11 @@ What it finds goes out as a scorer's result does, after a word that the candidat
 
 from __future__ import annotations
 
+import ast
 import builtins
 import importlib
 import inspect
+import io
 import json
 import os
 import socket
@@ -20,8 +22,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bench_hide import hide  # type: ignore[import-not-found]  # it lies beside this file in the sandbox
-from bench_peer import Gone, Handle, Late, Peer  # type: ignore[import-not-found]
-from bench_values import decode, error_class  # type: ignore[import-not-found]
+from bench_peer import ARITHMETIC, IN_PLACE, ORDER, Gone, Handle, Late, Peer  # type: ignore[import-not-found]
+from bench_values import FromCandidate, decode, error_class  # type: ignore[import-not-found]
 
 # Modules of Python's own that tests may use because the candidate imported them; they come from here, not from there.
 SHARED = frozenset(
@@ -30,7 +32,37 @@ SHARED = frozenset(
         *("statistics", "operator", "copy", "typing", "json", "time"),
     }
 )
-OUTSIDE = frozenset({"attr", "set", "call", "item", "set_item", "del_item", "contains", "len", "iter", "next", "bool", "str", "repr", "eq"})
+OUTSIDE = frozenset(
+    {
+        *ARITHMETIC,
+        *(f"r{name}" for name in ARITHMETIC),
+        *ORDER,
+        *IN_PLACE,
+        "neg",
+        "pos",
+        "abs",
+        "invert",
+        "hash",
+        "attr",
+        "set",
+        "call",
+        "item",
+        "set_item",
+        "del_item",
+        "contains",
+        "len",
+        "iter",
+        "next",
+        "bool",
+        "str",
+        "repr",
+        "eq",
+    }
+)
+
+
+# What is done with views, iterators and other values of Python's own that do not go over whole.
+LOOKED = frozenset({"len", "contains", "bool", "eq", "hash"})
 
 
 class Failed(Exception):
@@ -41,24 +73,37 @@ def may(op: str, of: Any, args: list[Any]) -> bool:
     """Whether a candidate may do that with something of the tests: call what it was handed, and use objects of the tests' own classes, by public names."""
     if op not in OUTSIDE:
         return False
+    if type(of).__module__ == "unittest.mock" or type(of) in (io.StringIO, io.BytesIO):
+        return op in ("call", "iter", "next") or (op == "attr" and isinstance(args[0], str) and not args[0].startswith(("_", "assert", "reset", "mock")))
     if op == "call":
         return inspect.isroutine(of) or isinstance(of, type) or type(of).__module__ == "__main__"
     if op in ("attr", "set"):
+        if op == "attr" and isinstance(of, types.FunctionType) and args[0] in ("__name__", "__qualname__", "__doc__"):
+            return True
         return type(of).__module__ == "__main__" and not isinstance(of, type) and isinstance(args[0], str) and not args[0].startswith("_")
-    return type(of).__module__ == "__main__" or op in ("iter", "next")
+    return (
+        type(of).__module__ == "__main__"
+        or op in ("iter", "next")
+        or (op in LOOKED and type(of).__module__ in ("builtins", "collections") and not isinstance(of, type))
+    )
 
 
-def offered(peer: Peer, names: dict[str, Any], entry_point: str) -> dict[str, Any]:
+def offered(peer: Peer, names: dict[str, Any], entry_point: str, tests: str) -> dict[str, Any]:
     """Gives tests what the candidate defines. Python's own names stay Python's: a candidate's `abs` or `all` judges nothing."""
     found: dict[str, Any] = {}
+    loaded, reached = wanted(tests)
+    # Tests that want nothing else of it want what it calls like one of Python's own.
+    is_own = not entry_point and not any(name in loaded and name not in vars(builtins) for name in names)
     for name, what in names.items():
-        if not name.isidentifier() or name.startswith("__") or (name in vars(builtins) and name != entry_point):
+        if not name.isidentifier() or name.startswith("__") or (name in vars(builtins) and name != entry_point and not (is_own and name in loaded)):
             continue
-        if what["is"] == "module":
+        if name in SHARED and name in reached and name != entry_point and what["is"] != "value" and hasattr(importlib.import_module(name), reached[name]):
+            found[name] = importlib.import_module(name)  # a class of the candidate's named math is not what tests mean by math.isclose
+        elif what["is"] == "module":
             if what["name"] in SHARED:
                 found[name] = importlib.import_module(what["name"])
         elif what["is"] == "error":
-            found[name] = error_class(str(what["type"]["name"]), str(what["type"]["is"]))
+            found[name] = error_class(str(what["type"]["name"]), str(what["type"]["is"]), [str(of) for of in what["type"].get("of", ())][:8])
         elif what["is"] == "value":
             found[name] = peer.value(what["value"])
         else:
@@ -66,9 +111,16 @@ def offered(peer: Peer, names: dict[str, Any], entry_point: str) -> dict[str, An
     return found
 
 
+def wanted(tests: str) -> tuple[set[str], dict[str, str]]:
+    """Reads what tests call and what they reach into. Shape: names that are called, and an attribute for each name of which one is asked."""
+    nodes = list(ast.walk(ast.parse(tests)))
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return called, {node.value.id: node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
+
+
 def run(tests: str, space: dict[str, Any], entry_point: str) -> None:
     """Runs the tests. Errors: whatever they raise where they do not hold."""
-    exec(compile(tests, "tests.py", "exec"), space)  # noqa: S102  # in a sandbox of its own
+    exec(compile(tests, "tests.py", "exec", dont_inherit=True), space)  # noqa: S102  # in a sandbox of its own
     check = space.get("check")
     if entry_point and isinstance(check, types.FunctionType):
         if entry_point not in space:
@@ -97,6 +149,7 @@ def found(line: int, timeout_s: float, begun: Callable[[], None]) -> dict[str, A
     with open("program.json", encoding="utf-8") as file:
         program = json.load(file)
     peer = Asking(socket.socket(fileno=line), may, time.monotonic() + timeout_s)
+    peer.may_stop = "StopIteration" in program["tests"]
     said: dict[str, Any] = {"hello": False}
     try:
         said["hello"] = bool(peer.receive().get("hello"))
@@ -105,7 +158,7 @@ def found(line: int, timeout_s: float, begun: Callable[[], None]) -> dict[str, A
         if "names" not in first:
             return {**said, "outcome": "unloaded", "explanation": str(first.get("failed", ""))[:500]}
         names = first["names"]
-        space = vars(main_module(offered(peer, names if isinstance(names, dict) else {}, program["entry_point"])))
+        space = vars(main_module(offered(peer, names if isinstance(names, dict) else {}, program["entry_point"], program["tests"])))
     except (Gone, Late):
         return {**said, "outcome": peer.lost, "explanation": "while it was loaded"}
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -114,7 +167,8 @@ def found(line: int, timeout_s: float, begun: Callable[[], None]) -> dict[str, A
     try:
         run(program["tests"], space, program["entry_point"])
     except SystemExit as error:  # the tests' own: one of the candidate comes as another exception
-        outcome, told = ("passed", "") if error.code in (None, 0) else ("failed", f"The tests ended with {str(error.code)[:100]}.")
+        is_own = not isinstance(error, FromCandidate)
+        outcome, told = ("passed", "") if is_own and error.code in (None, 0) else ("failed", f"The tests ended with {str(error.code)[:100]}.")
     except BaseException as error:
         at = next((f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == "tests.py"), None)
         outcome, told = "failed", f"{type(error).__name__}{f' at line {at} of the tests' if at else ''}: {error}"[:500]
