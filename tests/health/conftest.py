@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,8 +22,7 @@ from health.models import Attempt, DayTotal, Meter, PartTotal
 from health.outbox import Outbox
 from health.reserve import Ask, Hold
 from health.writer import Writer
-
-VICTIM = Path(__file__).with_name("victim.py")
+from tests.warm import Forked
 
 
 @pytest.fixture
@@ -158,8 +155,7 @@ class Victim:
     """Another process that shares database and outbox, does one thing of `victim.py`, and may be killed."""
 
     def __init__(self, folder: Path, *what: str) -> None:
-        name = str(connection.settings_dict["NAME"])
-        self.process = subprocess.Popen([sys.executable, str(VICTIM), name, str(folder), *what], stdout=subprocess.PIPE, text=True)
+        self.process = Forked(str(connection.settings_dict["NAME"]), "tests.health.victim", "main", str(folder), *what)
 
     def said(self) -> list[Any]:
         """Waits for its end and reads what it said, a JSON value a line."""
@@ -178,7 +174,4 @@ def victim(tables: None, folder: Path) -> Iterator[Callable[..., Victim]]:
 
     yield start
     for one in started:
-        one.process.kill()
-        one.process.wait()
-        if one.process.stdout:
-            one.process.stdout.close()
+        one.process.close()

@@ -1,35 +1,23 @@
 """A process for tests to kill: shares the test's database and outbox folder, does one thing and says what it did."""
-# ruff: noqa: E402 - the settings must know the database before anything of ours is imported
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
 import orjson
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchwarmers.settings")
-
-import django
 from django.conf import settings
-
-DATABASE, FOLDER = sys.argv[1], Path(sys.argv[2])
-settings.DATABASES["default"]["NAME"] = DATABASE
-# What a start costs is mostly the admin, which nothing here needs.
-settings.INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "access", "catalog", "health"]
-django.setup()
 
 from health import ledger
 from health.database import Database
 from health.outbox import Outbox
 from health.writer import Denied, Writer
 from tests.health.conftest import ask, hold, row
+
+FOLDER = Path()
 
 
 def say(what: Any) -> None:
@@ -257,8 +245,9 @@ def dying(sends: Any) -> Any:
     return send
 
 
-if __name__ == "__main__":
-    what, *arguments = sys.argv[3:]
+def main(folder: str, what: str, *arguments: str) -> None:
+    global FOLDER
+    FOLDER = Path(folder)
     found = globals()[what](*arguments)
     if asyncio.iscoroutine(found):
         asyncio.run(found)

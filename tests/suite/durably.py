@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,8 +19,8 @@ from suite.running import launching
 from tests import factories
 from tests.fake import FakeProvider, reply
 from tests.suite.driving import sums
+from tests.warm import Forked
 
-WORKER = Path(__file__).with_name("run_worker.py")
 OWNER = Caller(kind="user", judge="ada", scopes=frozenset({"ask", "runs:write", "registry:read"}))
 ANSWER = reply("ANSWER: 4", usage=(20, 8))
 PRICES = {"input_usd_per_mtok": "1", "output_usd_per_mtok": "2"}
@@ -35,7 +32,7 @@ class Hosts:
 
     def __init__(self, folder: Path, fake: FakeProvider) -> None:
         self.folder, self.fake = folder, fake
-        self.started: list[subprocess.Popen[str]] = []
+        self.started: list[Forked] = []
         self.model = factories.tag("durable")
         fake.script(self.model, ANSWER)
 
@@ -69,10 +66,10 @@ class Hosts:
         impl, _ = impls.create(OWNER, code, "python", "", "", subset.benchmark, subset)
         return self.launch(subset, impl=impl.pk, **more)
 
-    def work(self, point: str = "never", count: int = 1, home: str = "one", **environment: str) -> subprocess.Popen[str]:
+    def work(self, point: str = "never", count: int = 1, home: str = "one", **environment: str) -> Forked:
         (self.folder / home).mkdir(exist_ok=True)
-        command = [sys.executable, str(WORKER), str(connection.settings_dict["NAME"]), str(self.folder / home), point, str(count)]
-        self.started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}))
+        database, arguments = str(connection.settings_dict["NAME"]), (str(self.folder / home), point, str(count))
+        self.started.append(Forked(database, "tests.suite.run_worker", "main", *arguments, environment=environment))
         return self.started[-1]
 
     def killed(self, point: str, count: int = 1, home: str = "one", **environment: str) -> None:
@@ -88,8 +85,7 @@ class Hosts:
 
     def close(self) -> None:
         for one in self.started:
-            one.kill()
-            one.communicate()
+            one.close()
 
 
 def assert_whole(run: Run, calls: int, status: str = "ok") -> None:

@@ -1,30 +1,15 @@
 """A process for tests to kill: works on runs with the test's database and an outbox of its own, and dies at a point of their way."""
-# ruff: noqa: E402 - the settings must know the database before anything of ours is imported
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchwarmers.settings")
-
-import django
 from django.conf import settings
-
-DATABASE, HOME, POINT, COUNT = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-settings.DATABASES["default"]["NAME"] = DATABASE
-settings.HOME, settings.OUTBOX_FOLDER = HOME, HOME / "outbox"
-settings.OUTBOX_FOLDER.mkdir(parents=True, exist_ok=True)
-# What a start costs is mostly the admin, which nothing here needs.
-settings.INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "access", "catalog", "health", "panels", "suite"]
-django.setup()
 
 from health import ledger
 from health.outbox import Outbox
@@ -35,6 +20,7 @@ from suite.running.coding import Coding
 from suite.running.worker import Worker
 
 seen = 0
+count = 1
 
 
 def die() -> None:
@@ -45,7 +31,7 @@ def at_last() -> bool:
     """Whether this is the time of those that were told."""
     global seen
     seen += 1
-    return seen == COUNT
+    return seen == count
 
 
 def before(owner: Any, name: str, when: Callable[..., bool] = lambda *_, **__: True) -> None:
@@ -130,8 +116,14 @@ POINTS: dict[str, Callable[[], None]] = {
     "ended": lambda: before(engine, "let_go"),
 }
 
-if __name__ == "__main__":
+
+def main(home: str, point: str, times: str) -> None:
+    """Works on runs in a data folder of its own until there are none, or it dies: at a point, the so-manieth time that it comes there."""
+    global count
+    count = int(times)
+    settings.HOME, settings.OUTBOX_FOLDER = Path(home), Path(home) / "outbox"
+    settings.OUTBOX_FOLDER.mkdir(parents=True, exist_ok=True)
     # The lease of another folder's process, and the time that its own queue is given, are waited for in no test.
     holding.LEASE_S, holding.ELSEWHERE_S = float(os.environ.get("LEASE_S", holding.LEASE_S)), float(os.environ.get("ELSEWHERE_S", holding.ELSEWHERE_S))
-    POINTS[POINT]()
+    POINTS[point]()
     print(engine.work(), flush=True)
