@@ -71,7 +71,7 @@ def test_whatever_kills_its_process_again_and_again_without_a_result_ends_the_ru
     hosts.worked()
     run.refresh_from_db()
     assert (run.status, run.interruptions) == ("failed", 3)
-    assert "died 3 times without one new result" in run.error
+    assert "broke off 3 times without one new result" in run.error
 
 
 def test_trials_and_their_task_are_counted_once_whatever_dies_between_them(hosts: Hosts) -> None:
