@@ -55,7 +55,7 @@ def distil(request: HttpRequest) -> HttpResponse:
     form = offered(request, runs=runs, sweep=sweep, said=said)
     context: dict[str, Any] = {"title": "Make a subset of what runs came to", "form": form}
     if form is None:
-        return framed(request, "pages/suite/distil.html", context, status=404)
+        return framed(request, "pages/suite/distil.html", context)
     if request.method != "POST":
         return framed(request, "pages/suite/distil.html", {**context, **counted(request, body)})
     try:

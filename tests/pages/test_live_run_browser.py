@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.browser import CHROMIUM, DESK, PHONE, axe
 from tests.cutting import Road
-from tests.fake import reply
+from tests.fake import hang, reply
 from tests.live import Bench, Live, eventually
 from tests.suite.driving import Driver, sums
 
@@ -121,8 +121,7 @@ def test_the_end_waits_with_drawing_anew_while_somebody_is_in_a_field(bench: Ben
 
 
 def test_a_halted_run_says_so_on_the_page_that_follows_it(bench: Bench, signed_in: Any) -> None:
-    gate = bench.fake.gate()
-    model = bench.model("steady", ANSWER, ANSWER.after(gate))
+    model = bench.model("steady", ANSWER, hang())
     bench.load()
     driver = Driver(bench)
     run = driver.launch(driver.subset(sums(20)), model)["id"]
@@ -130,7 +129,6 @@ def test_a_halted_run_says_so_on_the_page_that_follows_it(bench: Bench, signed_i
         page = watched.page
         expect(page.locator("#live")).to_contain_text("1 of 20 tasks", timeout=30_000)
         driver.api("POST", f"runs/{run}/halt", {"reason": "enough"})
-        gate.open()
         expect(page.locator("#live")).to_have_attribute("data-status", "halted", timeout=30_000)
         expect(page.locator("#live")).to_contain_text("enough")
         expect(page.get_by_role("link", name="Run again")).to_be_visible(timeout=30_000)

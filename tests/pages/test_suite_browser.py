@@ -45,6 +45,7 @@ class TestInABrowser:
         assert len(paths) > 14
         for path in paths:
             watched.goto(path)
+            watched.page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
             watched.page.wait_for_load_state("networkidle")
             wrong += [f"{path}: {fault}" for fault in axe(watched.page)]
             wrong += [f"{path}: {fault}" for fault in faults_of(watched)]
@@ -72,6 +73,56 @@ class TestInABrowser:
         page.keyboard.press("Enter")
         expect(page.locator("#messages")).to_contain_text("The run is on its way.")
         assert Run.objects.filter(total=3, subject="mercury").count() == 1
+
+    def test_a_form_counts_what_runs_failed_as_it_is_filled_in(self, open_page):
+        seed.bench(3)
+        filled = suites.fill(going="ok")
+        watched = open_page("operator", PHONE, start=f"/app/suite/compare?runs={filled.good.pk}&runs={filled.bad.pk}")
+        page, look = watched.page, watched.page.locator("#distil-look")
+        page.click("text=Make a subset of what they failed")
+        expect(look).to_contain_text("None of the 19 tasks that every run scored.")
+        page.check("input[name=rule][value=discriminating]")
+        expect(look).to_contain_text("13 tasks of the 19")
+        page.fill("#f-distil-k", "2")
+        expect(look).to_contain_text("must be a whole number from 1 to 1")
+        page.fill("#f-distil-k", "1")
+        expect(look).to_contain_text("13 tasks of the 19")
+        assert watched.overflow() <= 0
+        page.fill("#f-distil-name", "What tells them apart")
+        page.click("text=Make the subset")
+        expect(page.locator("#messages")).to_contain_text("It holds 13 of the 19 tasks")
+        expect(page.locator("h1")).to_have_text("What tells them apart")
+        assert watched.wrong == []
+
+    def test_the_starter_pack_is_loaded_and_its_passes_are_switched_on_after_a_question(self, open_page):
+        seed.bench(3)
+        watched = open_page("operator", PHONE, start="/app/suite")
+        page = watched.page
+        page.click("text=Load it")
+        expect(page.locator("#messages")).to_contain_text("Passes are off: nothing asks it by itself.")
+        page.click("text=Switch passes on")
+        expect(page.locator("dialog[open]")).to_contain_text("That spends money: 108 calls a model")
+        page.click("dialog[open] button.primary, dialog[open] button.danger")
+        expect(page.locator("#messages")).to_contain_text("Passes are on")
+        expect(page.locator("text=Switch passes off")).to_be_visible()
+        assert watched.wrong == []
+
+    @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+    def test_words_without_an_end_break_and_lie_over_nothing(self, open_page, viewport):
+        seed.bench(3)
+        of = suites.benchmark("x" * 200, description="W" * 300, tags=["t" * 80])
+        long = suites.subset(of, suites.task_rows(2), "s" * 120, name="n" * 200)
+        for subject in ("q" * 190, "m" * 190, "\u202e" + "r" * 180):
+            suites.run(long, subject, ["passed", "failed"], tags=["g" * 80])
+        watched = open_page("operator", viewport)
+        for path in ("/app/suite", "/app/registry", "/app/runs", "/app/suite/compare", f"/app/registry/{of.pk}", f"/app/registry/{of.pk}/{'s' * 120}"):
+            watched.goto(path)
+            wide = watched.page.evaluate(
+                "[...document.querySelectorAll('main .table-wrap, main .choices label, main .plain-list, main .card > header')]"
+                ".filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.className + ' ' + e.textContent.trim().slice(0, 40))"
+            )
+            assert wide == [], path
+            assert watched.overflow() <= 0, path
 
     def test_tasks_narrow_while_the_rest_stays_and_both_answers_open(self, open_page):
         seed.bench(3)

@@ -183,6 +183,15 @@ def test_a_benchmark_tells_how_it_stood_its_checks_in_words(as_role):
     assert "{" not in words.partition("Checks before publishing")[2].partition("What is covered")[0], "no JSON"
 
 
+@pytest.mark.parametrize("name", ["launch", "sweep_new", "registry"])
+def test_where_there_is_nothing_to_run_a_form_leads_to_a_benchmark_or_the_starter_pack(as_role, name):
+    seed.people()
+    html = page(as_role("operator"), name)
+    assert "Load the starter pack" in told(html)
+    assert f'href="{reverse("pages:suite")}">Load the starter pack' in html
+    assert "Load the starter pack" not in told(page(as_role("judge"), name))
+
+
 def looked(client, **asked):
     answer = client.get(reverse("pages:distil"), asked, headers={"HX-Request": "true"})
     assert answer.status_code == 200
@@ -251,7 +260,7 @@ def test_who_may_make_no_subset_is_not_offered_one(as_role, filled):
     assert "Make a subset" not in told(page(client, "compare_runs", query=runs))
     page(client, "distil", query=runs, status=403)
     assert client.post(reverse("pages:distil"), {"runs": [filled.good.pk], "rule": "failed_by_all", "name": "x"}).status_code == 403
-    page(as_role("operator"), "distil", status=404)
+    assert "Of which runs?" in told(page(as_role("operator"), "distil"))
     assert "13 tasks" in told(page(as_role("operator"), "distil", query=f"{runs}&rule=k_of_n&k=1")), "without script it is a page of its own"
 
 

@@ -96,6 +96,7 @@ def test_the_api_lists_and_loads_packs(client: Any, django_user_model: Any) -> N
     assert (listed["name"], listed["is_loaded"], listed["passes"]) == ("starter", False, False)
     loaded = client.post("/v1/packs/starter/load", {"passes": True}, content_type="application/json").json()
     assert (loaded["is_loaded"], loaded["passes"], len(loaded["subsets"])) == (True, True, len(listed["files"]))
+    assert {row["visibility"] for row in client.get("/v1/registry/benchmarks").json()["data"]} == {"public"}, "what comes with the server is everybody's"
     assert client.post("/v1/packs/starter/load", {"passes": "yes"}, content_type="application/json").status_code == 422
     assert client.post("/v1/packs/none/load", {}, content_type="application/json").status_code == 404
     user.role = "viewer"

@@ -25,9 +25,10 @@ async function look() {
     if (answer.ok) fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
   } catch { /* the server may be starting anew: the next event tells */ }
   if (!fresh) return;
-  const open = here.querySelector("#log")?.open, focused = document.activeElement?.id;
+  const open = here.querySelector("#log")?.open, read = here.querySelector("#log-list")?.scrollTop, focused = document.activeElement?.id;
   if (fresh.querySelector("#log")) fresh.querySelector("#log").open = open;
   here.replaceWith(fresh);
+  if (read) fresh.querySelector("#log-list").scrollTop = read;
   freshTasks();
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   if (!("events" in fresh.dataset)) over(fresh);
