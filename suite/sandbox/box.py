@@ -233,7 +233,8 @@ def command_line(
     }.items():
         line += ["--setenv", name, value]
     # The rest is a memory without a limit of its own: the root that bubblewrap makes, and /dev.
-    line += ["--remount-ro", "/dev", "--remount-ro", "/"]
+    # Below /proc/sys the kernel asks for the user alone, who outside is this server's: where that is root, what a core is piped to could be set from inside.
+    line += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
     if filter_fd is not None:
         line += ["--seccomp", str(filter_fd)]
     # Counted in this sandbox's own user namespace, once that is there. The kernel exempts root; then the watcher alone counts.

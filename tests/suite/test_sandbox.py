@@ -162,6 +162,39 @@ async def test_nothing_else_can_be_written(path: str) -> None:
     assert ended.stdout == b"no\n"
 
 
+SETTINGS = """
+import os
+found = []
+for folder, _, names in os.walk("/proc/sys"):
+    for name in names:
+        try:
+            os.close(os.open(f"{folder}/{name}", os.O_WRONLY))
+            found.append(name)
+        except OSError:
+            pass
+print(found)
+"""
+
+
+@needs_box
+async def test_no_setting_of_the_kernel_can_be_opened_to_be_written() -> None:
+    ended = await python(SETTINGS)
+    assert ended.stdout == b"[]\n"
+
+
+UNCOUNTED = {
+    "a file in memory": "os.memfd_create('x')",
+    "shared memory of System V": "libc.shmget(0, 4096, 0o1600)",
+}
+
+
+@needs_box
+@pytest.mark.parametrize("call", UNCOUNTED.values(), ids=list(UNCOUNTED))
+async def test_memory_that_no_process_shows_is_not_given(call: str) -> None:
+    ended = await python(f"import ctypes, os\nlibc = ctypes.CDLL(None)\ntry:\n    print({call} >= 0)\nexcept OSError:\n    print(False)")
+    assert ended.stdout == b"False\n", ended.stderr[-300:]
+
+
 # ------------------------------------------------------------------ what it sees
 
 LOOKS = {
