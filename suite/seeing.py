@@ -75,4 +75,4 @@ def may_read_impl(caller: Caller, row: Impl) -> bool:
     """An impl is for its owner, whoever sees its benchmark, and whoever may read a run that it scored."""
     if owns(caller, row) or (row.benchmark is not None and may_read_benchmark(caller, row.benchmark)):
         return True
-    return bool(readable_runs(caller).filter(impl=row).exists())
+    return bool(readable_runs(caller).filter(Q(impl=row) | Q(rescorings__impl=row)).exists())

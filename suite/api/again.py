@@ -21,7 +21,7 @@ from suite.authoring import graders, impls
 from suite.grading.outcomes import Outcome
 from suite.models import Impl, Run, Sample, Task
 from suite.reporting import files
-from suite.running import engine, holding, launching, needs, recording, rescoring, selection, subjects, targets
+from suite.running import engine, holding, launching, needs, recording, selection, subjects, targets
 from suite.running.limits import read as read_limits
 from suite.running.subjects import Subject
 from suite.running.targets import find_run
@@ -73,22 +73,8 @@ class Fork(View):
         return found
 
     def impl(self, parent: Run, body: dict[str, Any]) -> Impl:
-        if body.get("code"):
-            impl, _ = impls.create(
-                self.caller,
-                str(body["code"]),
-                "python",
-                text(body, "label", most=200),
-                text(body, "description", most=20_000),
-                parent.benchmark,
-                parent.subset,
-                parent.pk,
-            )
+        if (impl := scorer_of(self, parent, body)) is not None:
             return impl
-        if body.get("impl"):
-            return find_impl(self, str(body["impl"]))
-        if body.get("grader") is not None:
-            return grader_impl(self, parent, body["grader"])
         if not text(body, "description", most=20_000).strip():
             raise Unprocessable(
                 "description_missing", "A fork says what is to change: an impl, code or a grader.", [Wrong("/description", "missing", "is needed.")]
@@ -96,27 +82,21 @@ class Fork(View):
         raise NotYet("Forking by a description in words", "Upload the scorer as `code`, or name an `impl` or a built-in `grader`.")
 
 
+def scorer_of(view: View, run: Run, body: dict[str, Any]) -> Impl | None:
+    """Gives the impl that a request names or brings along: code, an id, or a built-in grader; None where it says none of them. Errors: Problem."""
+    if body.get("code"):
+        label, description = text(body, "label", most=200), text(body, "description", most=20_000)
+        return impls.create(view.caller, str(body["code"]), "python", label, description, run.benchmark, run.subset, run.pk)[0]
+    if body.get("impl"):
+        return find_impl(view, str(body["impl"]))
+    return grader_impl(view, run, body["grader"]) if body.get("grader") is not None else None
+
+
 def grader_impl(view: View, run: Run, value: object) -> Impl:
     """Gives the impl of a built-in grader that a request brings along. The subset's own grader stays as it is."""
     subset = copy.copy(run.subset)
     subset.grader = graders.read(value)
     return targets.builtin_impl(view.caller.owner, view.caller.team, subset)
-
-
-class Rescore(View):
-    scopes = {"POST": ("runs:write",)}
-
-    @idempotent
-    def post(self, request: Request, run: str) -> Response:
-        """Grades the stored outputs again, by a grader or an impl, without any call of a model. The old scoring stays."""
-        row = there(mine(self, run))
-        body = self.body(("impl", "grader"))
-        impl = (
-            find_impl(self, str(body["impl"])) if body.get("impl") else grader_impl(self, row, body["grader"]) if body.get("grader") is not None else row.impl
-        )
-        found = rescoring.rescore(row, impl)
-        audit.record(self.actor, "run.rescore", row.pk, reason=impl.pk)
-        return Response(found)
 
 
 class Requeue(View):

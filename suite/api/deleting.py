@@ -13,7 +13,8 @@ from suite.models import Benchmark, Impl, Run, Subset
 
 def taken_away(view: View, row: Benchmark | Subset | Impl, noun: str, why_not: str, target: str) -> Response:
     """Marks a row as deleted; it is not found any more. Errors: Conflict while runs refer to it."""
-    if Run.objects.filter(**{noun: row}).exclude(status=Run.Status.DELETED).exists():
+    runs = Run.objects.filter(**{noun: row}).exclude(status=Run.Status.DELETED)
+    if runs.exists() or (isinstance(row, Impl) and row.rescorings.exists()):
         raise Conflict(f"{noun}_in_use", why_not)
     row.deleted_at = timezone.now()
     row.save(update_fields=["deleted_at"])

@@ -163,4 +163,4 @@ def answers(told: Told, view: type[View]) -> dict[str, Any]:
         good["content"] = {told.media: {"schema": told.gives}}
         if told.id == "list_events":
             good["content"]["text/event-stream"] = {"schema": {"type": "string", "description": "Events as they happen; goes on after Last-Event-ID."}}
-    return {str(told.status): good, **refused}
+    return {**{str(status): good for status in (told.status, *told.more)}, **refused}

@@ -9,7 +9,7 @@ from suite.api.openapi_shapes import ANY, BOOL, INT, NAMED, OBJECT, STR, Schema,
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One operation. Shape: `gives` None for an answer without a body; `query` parameters beyond filters and pages, with what they are."""
+    """One operation. Shape: `gives` None for an answer without a body, `more` further statuses with the same; `query` parameters beyond filters and pages."""
 
     id: str
     gives: Schema | None = field(default_factory=lambda: OBJECT)
@@ -18,6 +18,7 @@ class Told:
     query: dict[str, Schema] = field(default_factory=dict)
     media: str = "application/json"
     if_match: bool = False
+    more: tuple[int, ...] = ()
 
 
 FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
@@ -38,7 +39,10 @@ PATHS: dict[tuple[str, str], Told] = {
     ("runs/{run}/halt", "post"): Told("halt_run", RUN, body((), reason=STR), 202),
     ("runs/{run}/publish", "post"): Told("publish_run", RUN, body((), **SHARED), if_match=True),
     ("runs/{run}/fork", "post"): Told("fork_run", RUN, body((), description=STR, from_phase=STR, impl=STR, code=STR, grader=OBJECT, label=STR), 201),
-    ("runs/{run}/rescore", "post"): Told("rescore_run", OBJECT, body((), impl=STR, grader=OBJECT)),
+    ("runs/{run}/rescore", "post"): Told("rescore_run", ref("Rescoring"), body((), impl=STR, code=STR, grader=OBJECT, label=STR), more=(202,)),
+    ("runs/{run}/rescorings", "get"): Told("list_rescorings", page_of(ref("Rescoring"))),
+    ("runs/{run}/rescorings/{rescoring}", "get"): Told("get_rescoring", ref("Rescoring"), query={"wait": {"type": "number", "maximum": 60}}),
+    ("runs/{run}/rescorings/{rescoring}", "delete"): Told("cancel_rescoring", None, status=204),
     ("runs/{run}/requeue", "post"): Told("requeue_run", RUN, body(()), 202),
     ("runs/{run}/events", "get"): Told("list_events", page_of(ref("Event"), last_seq=INT)),
     ("runs/{run}/tasks", "get"): Told("list_tasks", page_of(ref("Task"), summary=ref("Summary")), query={"sort": STR}),

@@ -6,7 +6,7 @@ from typing import Any
 
 from access.caller import SCOPES
 from suite.grading.outcomes import Outcome
-from suite.models import Run
+from suite.models import Rescoring, Run
 from suite.running.limits import LEVELS
 
 Schema = dict[str, Any]
@@ -103,8 +103,9 @@ COMPONENTS: dict[str, Schema] = {
     "Run": made(
         "run", {"summary": ref("Summary"), "benchmark": ref("Benchmark"), "subset": ref("Subset")},
         id=STR, status=one_of(*Run.Status.values), phase=maybe(STR), phases=many(OBJECT), mode=STR, request=STR, harness=STR, backend=STR, benchmark_id=STR,
-        benchmark_name=STR, subset_id=STR, subset_slug=STR, subset_version=INT, impl=OBJECT, model=plain(identifier=STR), sut=OBJECT, driver=maybe(STR),
-        source=STR, trials=INT, scope=STR, selection=OBJECT, limits=OBJECT, metadata=OBJECT, tags=many(STR), cost=OBJECT, progress=plain(done=INT, total=INT),
+        benchmark_name=STR, subset_id=STR, subset_slug=STR, subset_version=INT, impl=OBJECT, graded_by=STR, model=plain(identifier=STR), sut=OBJECT,
+        driver=maybe(STR), source=STR, trials=INT, scope=STR, selection=OBJECT, limits=OBJECT, metadata=OBJECT, tags=many(STR), cost=OBJECT,
+        progress=plain(done=INT, total=INT),
         scoring=INT, visibility=one_of("private", "team", "public"), review_resolution=maybe(STR), error=maybe(STR), halt_reason=maybe(STR),
         halt_note=maybe(STR), derived_from=maybe(STR), sweep=maybe(STR), fingerprint=STR, seed=INT, owner=STR, team=maybe(STR), interruptions=INT,
         created_at=TIME, started_at=maybe(TIME), finished_at=maybe(TIME), etag=INT, links=OBJECT,
@@ -125,6 +126,12 @@ COMPONENTS: dict[str, Schema] = {
         id=STR, task_id=STR, position=INT, kind=maybe(STR), outcome=one_of(*(str(o) for o in Outcome)), score=maybe(NUM), passed=maybe(BOOL), trials=INT,
         trials_passed=INT, trials_scored=INT, error_class=maybe(STR), preview=STR, truncated=BOOL, duration_ms=INT, cost_usd=maybe(USD), input_tokens=INT,
         output_tokens=INT, version=INT,
+    ),
+    "Rescoring": made(
+        "rescoring",
+        {"rows": many(plain(task_id=STR, task=STR, before=maybe(BOOL), after=maybe(BOOL), outcome=STR, error_class=maybe(STR)))},
+        id=STR, run=STR, impl=STR, status=one_of(*Rescoring.Status.values), version=INT, tasks=INT, done=INT, changed=INT, now_passed=INT, now_not=INT,
+        error=maybe(plain(code=STR, message=STR)), asked_by=STR, created_at=TIME, finished_at=maybe(TIME), links=OBJECT,
     ),
     "Event": plain(seq=INT, type=STR, at=TIME, data=OBJECT),
     "Artifact": made("artifact", id=STR, run=STR, type=STR, name=STR, version=INT, media_type=STR, size=INT, digest=STR, created_at=TIME),

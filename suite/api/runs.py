@@ -19,7 +19,7 @@ from suite.api import shapes
 from suite.api.problems import Conflict, Missing, Problem, Unprocessable, Wrong, wrong
 from suite.api.repeats import idempotent
 from suite.api.view import View, text
-from suite.models import Metadatum, Run, Sample, Task
+from suite.models import Metadatum, Rescoring, Run, Sample, Task
 from suite.registry import admission
 from suite.reporting import files
 from suite.running import engine, launching, recording, summary
@@ -180,12 +180,6 @@ class OneRun(View):
         response["ETag"] = f'"{row.etag}"'
         return response
 
-    def wait_wanted(self) -> float:
-        asked = self.request.query_params.get("wait", "0")
-        if not asked.isascii() or not asked.replace(".", "", 1).isdigit():
-            raise wrong("", "wait must be a number of seconds.")
-        return float(asked)
-
     def patch(self, request: Request, run: str) -> Response:
         """Changes what is said of a run: who sees it, what a review came to, its metadata. A change of visibility wants If-Match."""
         row = mine(self, run)
@@ -278,8 +272,10 @@ def admitted(view: View, row: Run, body: Mapping[str, Any]) -> None:
 def destroy(row: Run) -> None:
     """Takes a run's data away in one go; the row stays as its own tombstone."""
     with transaction.atomic():
+        # Whoever grades it again writes nothing more from here on.
+        row.rescorings.filter(status__in=Rescoring.OPEN).update(status=Rescoring.Status.CANCELLED)
         files.forget(Q(run=row))
-        for model in (Sample, Task, Metadatum):
+        for model in (Rescoring, Sample, Task, Metadatum):
             model.objects.filter(run=row).delete()
         row.events.all().delete()
         now = timezone.now()

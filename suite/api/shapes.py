@@ -160,6 +160,7 @@ def run(row: Run, expand: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "subset_slug": row.subset.slug,
         "subset_version": row.version,
         "impl": {"id": row.impl_id, "requested": row.requested_impl or None},
+        "graded_by": row.graded_by,
         "model": {"identifier": row.subject},
         "sut": row.sut,
         "driver": row.driver or None,

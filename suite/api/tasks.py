@@ -15,7 +15,7 @@ from suite.api import shapes
 from suite.api.artifacts import sent
 from suite.api.problems import Missing, Problem, Unprocessable, wrong
 from suite.api.view import View
-from suite.models import Event, Row, Run, Sample, Task
+from suite.models import Event, Regrade, Rescoring, Row, Run, Sample, Task
 from suite.running import recording, summary
 from suite.running.targets import find_run
 
@@ -93,6 +93,8 @@ class Payload(View):
 def payload_of(run: Run, task: Task) -> dict[str, Any]:
     body = json.loads(Row.objects.get(subset_id=run.subset_id, position=task.position).body)
     samples = Sample.objects.filter(run=run, position=task.position).order_by("trial", "superseded")
+    made = Regrade.objects.filter(rescoring__run=run, rescoring__scoring=task.scoring, rescoring__status=Rescoring.Status.OK, position=task.position)
+    again = {grade.trial: grade for grade in made}
     trials = []
     for sample in samples:
         kept = recording.unpacked(sample.payload)
@@ -111,6 +113,7 @@ def payload_of(run: Run, task: Task) -> dict[str, Any]:
                 "tokens": {"input": sample.input_tokens, "output": sample.output_tokens, "reasoning": sample.reasoning_tokens},
                 "tool_calls": kept.pop("calls", []),
                 **kept,
+                **(of_grade(again[sample.trial]) if sample.trial in again and not sample.superseded else {}),
             }
         )
     first = next((t for t in trials if not t["superseded"]), {})
@@ -122,6 +125,13 @@ def payload_of(run: Run, task: Task) -> dict[str, Any]:
         "output": first.get("output", ""),
         "samples": trials,
     }
+
+
+def of_grade(grade: Regrade) -> dict[str, Any]:
+    """What another scoring says of a trial, in the place of what its run said."""
+    kept = recording.unpacked(grade.payload)
+    said = {name: kept.get(name, empty) for name, empty in (("answer", ""), ("explanation", ""), ("metadata", {}))}
+    return {"outcome": grade.outcome, "score": grade.score, "error_class": grade.reason or None, **said}
 
 
 class Events(View):

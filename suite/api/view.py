@@ -99,6 +99,13 @@ class View(BenchView):
             raise Problem(400, "invalid_request", "limit must be a whole number from 1 on.", [Wrong("", "invalid", "limit")])
         return min(int(asked or LIMIT), LIMIT_MAX), self.request.query_params.get("page_token", "")
 
+    def wait_wanted(self) -> float:
+        """Reads ?wait=. Units: seconds. Errors: Unprocessable."""
+        asked = self.request.query_params.get("wait", "0")
+        if not asked.isascii() or not asked.replace(".", "", 1).isdigit():
+            raise wrong("", "wait must be a number of seconds.")
+        return float(asked)
+
     def filters_wanted(self) -> dict[str, list[str]]:
         """Reads ?filter[name]=…, or ?name=… for short. Errors: Unprocessable for one that is none: it would look as if nothing matched."""
         found: dict[str, list[str]] = {}

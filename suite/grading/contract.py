@@ -53,6 +53,17 @@ class Options:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
+def options_of(grader: Mapping[str, Any]) -> Options:
+    """Reads what a subset's grader says besides its kind."""
+    return Options(
+        decimal=str(grader.get("decimal", "")),
+        ignore_case=bool(grader.get("ignore_case", True)),
+        tolerance=float(grader.get("tolerance", 1e-9)),
+        threshold=float(grader.get("pass_threshold", 1.0)),
+        more=grader,
+    )
+
+
 class Kind(Protocol):
     """Shape: `needs_sandbox` and `needs_judge` say that grading takes more than the answer: it then is a `BoxedKind`, or a `JudgedKind`."""
 

@@ -6,6 +6,7 @@ Impl                                how it is asked and graded, addressed by its
 Admission                           how a version stood the checks of publishing under an impl
 Run ─ Task ─ Sample                 one subject through one version: a task is a row of it, a sample one trial of a task
   ├── Event                         what happened, numbered without a gap
+  ├── Rescoring ─ Regrade           its stored outputs graded again, as a further scoring
   └── Artifact ─ Blob
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from suite.models.asked import Admission, Benchmark, Impl, Row, Subset, Version
 from suite.models.office import Backend, CodeHost, DryRun, Grant, Idempotency, SelfCheck, TeamSetting
-from suite.models.runs import DRY, Answer, Artifact, Blob, Connection, Event, Metadatum, Run, Sample, Summary, Sweep, Task
+from suite.models.runs import DRY, Answer, Artifact, Blob, Connection, Event, Metadatum, Regrade, Rescoring, Run, Sample, Summary, Sweep, Task
 
 __all__ = [
     "DRY",
@@ -31,6 +32,8 @@ __all__ = [
     "Idempotency",
     "Impl",
     "Metadatum",
+    "Regrade",
+    "Rescoring",
     "Row",
     "Run",
     "Sample",

@@ -71,6 +71,9 @@ class Run(models.Model):
     reserved_pusd = models.BigIntegerField(default=0)
     last_seq = models.PositiveIntegerField(default=0)
     scoring = models.PositiveIntegerField(default=1, help_text="The newest scoring of its tasks; rescoring adds one.")
+    scorer = models.ForeignKey(
+        Impl, models.PROTECT, null=True, blank=True, related_name="+", help_text="The impl of the newest scoring; empty while that is the one it ran with."
+    )
     etag = models.PositiveIntegerField(default=1)
 
     worker = models.CharField(max_length=120, blank=True)
@@ -95,6 +98,11 @@ class Run(models.Model):
     def is_dry(self) -> bool:
         """Whether a test token launched it: no model was asked, so it counts nowhere."""
         return self.source == DRY
+
+    @property
+    def graded_by(self) -> str:
+        """The id of the impl whose scoring counts."""
+        return self.scorer_id or self.impl_id
 
 
 class Metadatum(models.Model):
@@ -183,6 +191,63 @@ class Answer(models.Model):
 
     class Meta:
         constraints = [UniqueConstraint(fields=["run", "position", "trial"], name="suite_answer_once")]
+
+
+class Rescoring(models.Model):
+    """A run's stored outputs, graded again by an impl. Written by whoever asks for it, and by whoever works on it.
+
+    Its tasks are rows of a scoring that the run does not have yet; once all are there, one transaction makes it the run's newest.
+    """
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        OK = "ok"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    OPEN = (Status.QUEUED, Status.RUNNING)
+
+    id = models.CharField(max_length=40, primary_key=True)  # rsc_…
+    run = models.ForeignKey(Run, models.CASCADE, related_name="rescorings")
+    impl = models.ForeignKey(Impl, models.PROTECT, related_name="rescorings")
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    scoring = models.PositiveIntegerField(help_text="The number of the scoring that it makes.")
+    seq = models.PositiveIntegerField(help_text="The run's newest event when it was asked for: after another the run is not what it was.")
+    needs_sandbox = models.BooleanField(default=False, help_text="Whether only a process with a sandbox can work on it.")
+    total = models.PositiveIntegerField(default=0, help_text="Tasks.")
+    done = models.PositiveIntegerField(default=0)
+    now_passed = models.PositiveIntegerField(default=0, help_text="Tasks that pass in it and did not in the scoring before.")
+    now_not = models.PositiveIntegerField(default=0, help_text="Other tasks whose result is not what it was.")
+    error = models.CharField(max_length=60, blank=True, help_text="A stable word for why it came to nothing.")
+    message = models.CharField(max_length=500, blank=True)
+    asked_by = models.CharField(max_length=200, blank=True)
+
+    worker = models.CharField(max_length=120, blank=True)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    interruptions = models.PositiveIntegerField(default=0, help_text="Times its process died since a task was last graded.")
+    created_at = models.DateTimeField()
+    worked_at = models.DateTimeField(help_text="When it last went on: who waited longest is next.")
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "created_at", "id"], name="suite_rescoring_by_run")]
+        constraints = [UniqueConstraint(fields=["run"], condition=Q(status__in=["queued", "running"]), name="suite_rescoring_one_open")]
+
+
+class Regrade(models.Model):
+    """How one stored trial was graded in a rescoring. Written with its task's row of that scoring."""
+
+    rescoring = models.ForeignKey(Rescoring, models.CASCADE, related_name="grades")
+    position = models.PositiveIntegerField()
+    trial = models.PositiveIntegerField()
+    outcome = models.CharField(max_length=16)
+    score = models.FloatField(null=True, blank=True)
+    reason = models.CharField(max_length=60, blank=True)
+    payload = models.BinaryField(help_text="zlib of JSON: answer, explanation, metadata.")
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["rescoring", "position", "trial"], name="suite_regrade_once")]
 
 
 class Event(models.Model):

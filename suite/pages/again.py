@@ -16,6 +16,8 @@ from suite.pages.forms import as_json, refusal, uploaded
 from suite.pages.mending import MOST_CODE, code_of
 from suite.pages.people import is_theirs
 
+GOING_ON = ("queued", "running")
+
 
 @page("runs:write", "POST")
 def again(request: HttpRequest, run: str) -> HttpResponse:
@@ -36,9 +38,16 @@ def again(request: HttpRequest, run: str) -> HttpResponse:
         if refused.status in (403, 404) and refused.code != "impl_not_found":
             raise
         return framed(request, "pages/suite/again.html", {**context, **refusal(refused), "typed": post, "do": do}, status=refused.status)
-    now, no_longer = told.get("now_passed", 0), told.get("now_not", 0)
-    messages.success(request, f"Scoring {told['version']}: of {told['tasks']} tasks {now} pass now that did not, {no_longer} no longer do.")
+    messages.success(request, told_of(told))
     return redirect("pages:run", run)
+
+
+def told_of(rescoring: dict[str, Any]) -> str:
+    """What became of grading again, in a sentence."""
+    if rescoring["status"] in GOING_ON:
+        return f"The stored answers of {rescoring['tasks']} tasks are being graded again. Once that is done, it is the newest scoring."
+    now, no_longer = rescoring["now_passed"], rescoring["now_not"]
+    return f"Scoring {rescoring['version']}: of {rescoring['tasks']} tasks {now} pass now that did not, {no_longer} no longer do."
 
 
 def scorer_of(request: HttpRequest) -> dict[str, Any]:

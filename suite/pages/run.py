@@ -109,6 +109,7 @@ def beside(request: HttpRequest, found: dict[str, Any]) -> dict[str, Any]:
     return {
         **tasks_of(request, found),
         "children": [shown(child) for child in children],
+        "rescorings": door.read(request, f"/v1/runs/{found['id']}/rescorings", limit=5)["data"],
         "parent": found["derived_from"],
         "report": f"{get_script_prefix()}v1/runs/{found['id']}/report",
     }
@@ -191,6 +192,9 @@ def act(request: HttpRequest, run: str) -> HttpResponse:
             case "review":
                 door.call(request, "PATCH", f"/v1/runs/{run}", {"review_resolution": post.get("resolution", "")})
                 told = "Kept."
+            case "call_off":
+                door.call(request, "DELETE", f"/v1/runs/{run}/rescorings/{post.get('rescoring', '')}")
+                told = "It is called off. The scoring that was there stays."
             case "delete":
                 door.call(request, "DELETE", f"/v1/runs/{run}", None, None, confirm=run)
                 messages.success(request, "The run's data is gone. Its id, digests and reason stay.")

@@ -15,6 +15,7 @@ from django.utils import timezone
 from panels.api.wording import to_json
 from suite import grading
 from suite.api.problems import Conflict
+from suite.grading.contract import options_of
 from suite.grading.outcomes import Outcome
 from suite.models import Admission, Benchmark, Impl, Row, Run, Subset, Version
 from suite.registry import baselines
@@ -22,7 +23,6 @@ from suite.registry.baselines import Check, Task
 from suite.running import dryrun
 from suite.running.dryrun import FAILINGS
 from suite.running.lines import Item
-from suite.running.rescoring import options_of
 from suite.running.selection import rows_of
 from suite.sandbox import box
 

@@ -35,7 +35,7 @@ def differences(one: Run, other: Run) -> list[str]:
         found.append("They ran different subsets; only tasks of the same name are compared.")
     elif one.version != other.version:
         found.append(f"They ran versions {one.version} and {other.version} of the subset; only tasks that both have are compared.")
-    if one.impl_id != other.impl_id:
+    if one.graded_by != other.graded_by:
         found.append("They were graded by different impls, so a difference may be the graders'.")
     if one.trials != other.trials:
         found.append(f"They made {one.trials} and {other.trials} trials a task.")

@@ -26,7 +26,7 @@ def boards(caller: Caller, subset: Subset) -> list[dict[str, Any]]:
     )
     groups: dict[tuple[int, str, int], dict[str, Run]] = {}
     for run in runs[:2000]:
-        groups.setdefault((run.version, run.impl_id, run.trials), {}).setdefault(run.subject, run)
+        groups.setdefault((run.version, run.graded_by, run.trials), {}).setdefault(run.subject, run)
     found = []
     for (version, impl, trials), by_subject in sorted(groups.items(), key=lambda item: (-item[0][0], item[0][1], item[0][2])):
         theirs = list(by_subject.values())[:MOST_ROWS]

@@ -82,7 +82,7 @@ def board(runs: Sequence[Run]) -> dict[str, Any]:
     told = summary.wholes(good)
     groups: dict[tuple[int, str, int, str], list[Run]] = {}
     for run in good:
-        groups.setdefault((run.version, run.impl_id, run.trials, str(run.selection.get("digest"))), []).append(run)
+        groups.setdefault((run.version, run.graded_by, run.trials, str(run.selection.get("digest"))), []).append(run)
     boards = [
         {"version": version, "impl": impl, "trials": trials, "scope": rows[0].scope, "rows": ranked([row_of(run, told[run.pk]) for run in rows])}
         for (version, impl, trials, _), rows in groups.items()

@@ -228,7 +228,7 @@ def facts(run: Run, version: Version | None) -> list[tuple[str, str]]:
         ("Rows of that version", version.digest if version else "–"),
         ("Selection", f"{run.selection.get('strategy')}, {run.total} tasks, {run.selection.get('digest')}"),
         ("Impl", f"{visible(run.impl.label or run.impl.language, 200)} ({run.impl_id})"),
-        ("Scoring", f"{run.scoring}{' (graded again since it ran)' if run.scoring > 1 else ''}"),
+        ("Scoring", f"{run.scoring}{f' (graded again since it ran, by {run.graded_by})' if run.scoring > 1 else ''}"),
         ("Trials", f"{run.trials}, seed {run.seed}"),
         ("Harness and backend", f"{run.harness}, {run.backend}"),
         ("Limits", json.dumps(run.limits, sort_keys=True) if run.limits else "none"),

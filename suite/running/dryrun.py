@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from suite.grading.contract import Output
+from suite.grading.contract import Output, options_of
 from suite.grading.outcomes import Grade, Outcome
 from suite.models import Impl
 from suite.running.asking import Said
 from suite.running.coding import Coding
 from suite.running.lines import Item
 from suite.running.marking import Marking
-from suite.running.rescoring import options_of
 from suite.sandbox import box
 
 MOST_ROWS = 3

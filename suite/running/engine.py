@@ -19,6 +19,7 @@ import logging
 import os
 import time
 from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +33,7 @@ from access.ids import new_id
 from health import errands
 from panels.gateway import Gateway
 from suite.api.problems import Problem
-from suite.running import codehosts, recording, subjects, summary
+from suite.running import codehosts, recording, regrader, subjects, summary
 from suite.running.holding import Claimed, Plan, begin, broke_off, claim, claimable, here, left_count, let_go, load, spent_by_model
 from suite.running.pace import Paces
 from suite.running.proxy import Proxy
@@ -42,7 +43,7 @@ from suite.sandbox import box
 
 log = logging.getLogger(__name__)
 
-RUNS_AT_ONCE = 32
+RUNS_AT_ONCE, RESCORINGS_AT_ONCE = 32, 4
 # Nothing but a fault keeps the loop from coming round for so long: an expression that never ends, say. Meanwhile nobody else has the lock.
 STUCK_S = 200.0
 # What broke off is left alone for so long, or nothing else would be done but break off again.
@@ -78,19 +79,24 @@ def work(lane: str = "") -> int:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return 0
-        if not claimable(NOBODY, lane).exists():
+        if not is_work(lane):
             return 0
         try:
             ended, broken = asyncio.run(worked(lane))
         finally:
             faulthandler.cancel_dump_traceback_later()
-    if lane != codehosts.CODE and not errands.closing.is_set() and claimable(NOBODY, lane).exclude(pk__in=broken).exists():
+    if lane != codehosts.CODE and not errands.closing.is_set() and is_work(lane, broken):
         ring()  # whoever rang while this one was on its way out found the lock held, and went
     return ended
 
 
+def is_work(lane: str, besides: Collection[str] = ()) -> bool:
+    """Whether anything waits that this process may work on."""
+    return any(waiting(NOBODY, lane).exclude(pk__in=besides).exists() for waiting in (claimable, regrader.claimable))
+
+
 async def worked(lane: str) -> tuple[int, set[str]]:
-    """Works on several runs at once until nothing is left. Shape: how many ended, and those on which work broke off."""
+    """Works on several runs and rescorings at once until nothing is left. Shape: how many ended, and those on which work broke off."""
     gateway = Gateway()
     await gateway.open()
     folder = box.scratch()
@@ -99,9 +105,14 @@ async def worked(lane: str) -> tuple[int, set[str]]:
     paces = Paces()
     name = f"{here(lane)}:{os.getpid()}:{new_id('eng')}"[:120]
     running: dict[asyncio.Task[bool], Claimed] = {}
+    regrading: dict[asyncio.Task[bool], str] = {}
     broken: dict[str, float] = {}  # until when each is left alone
     ended = 0
     loop = asyncio.get_running_loop()
+
+    def in_thread(function: Any, *args: Any) -> Any:
+        return loop.run_in_executor(gateway.executor, function, *args)
+
     try:
         while True:
             # Kept outside of Python, which may be what is stuck: it says where, and ends the process.
@@ -109,25 +120,30 @@ async def worked(lane: str) -> tuple[int, set[str]]:
             broken = {run: until for run, until in broken.items() if until > time.monotonic()}
             while not errands.closing.is_set() and len(running) < RUNS_AT_ONCE:
                 held = Counter(mine.subject for mine in running.values())
-                claimed = await loop.run_in_executor(gateway.executor, claim, name, {*broken}, lane, held)
+                claimed = await in_thread(claim, name, {*broken}, lane, held)
                 if claimed is None:
                     break
                 running[asyncio.create_task(work_on(gateway, proxy, paces, claimed.run, name))] = claimed
-            if not running:
+            while not errands.closing.is_set() and len(regrading) < RESCORINGS_AT_ONCE:
+                if (again := await in_thread(regrader.claim, name, {*broken}, lane)) is None:
+                    break
+                regrading[asyncio.create_task(regrader.work_on(in_thread, again, name))] = again
+            if not running and not regrading:
                 break
-            done, _ = await asyncio.wait(running, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({*running, *regrading}, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                mine = running.pop(task)
+                mine = running.pop(task).run if task in running else regrading.pop(task)
                 try:
                     ended += task.result()
                 except Exception as error:
-                    broken[mine.run] = time.monotonic() + ALONE_S
-                    log.exception("Work on %s broke off; it is taken up again.", mine.run)
+                    broken[mine] = time.monotonic() + ALONE_S
+                    log.exception("Work on %s broke off; it is taken up again.", mine)
                     if not isinstance(error, DatabaseError | OSError):  # those pass; anything else would break it off again and again
                         with suppress(DatabaseError):
-                            await loop.run_in_executor(gateway.executor, broke_off, mine.run)
+                            await in_thread(broke_off, mine)
+                            await in_thread(regrader.broke_off, mine)
             with suppress(DatabaseError):  # whoever works on a run meets it too, and says so
-                paces.adopt(await loop.run_in_executor(gateway.executor, paces.exchange))
+                paces.adopt(await in_thread(paces.exchange))
     finally:
         await proxy.close()
         folder.cleanup()

@@ -22,13 +22,12 @@ from access.caller import Caller
 from health import ledger, sweep
 from suite import backends, teamsettings
 from suite.api.problems import Problem
-from suite.grading.contract import Options
+from suite.grading.contract import Options, options_of
 from suite.models import Event, Run, Sample
 from suite.running import codehosts, launching, needs, recording, selection
 from suite.running.limits import Limits
 from suite.running.limits import read as read_limits
 from suite.running.needs import Needs
-from suite.running.rescoring import options_of
 from suite.running.subjects import Subject
 
 LEASE_S, ELSEWHERE_S = 60.0, 90.0

@@ -40,14 +40,20 @@ def of(impl: Impl, subset: str, version: int) -> Needs:
 
 def check(impl: Impl, subset: str, version: int) -> None:
     """Looks whether this server can grade by an impl. Errors: Unprocessable."""
-    unknown = sorted(name for name in kinds_of(impl, subset, version) if name not in every())
-    if unknown:
-        raise Unprocessable("grader_unknown", f"This server has no grader {unknown[0]}.", [Wrong("/impl", "grader_unknown", "is none of this server's.")])
+    check_kinds(impl, subset, version)
     needed = of(impl, subset, version)
     if needed.sandbox:
         check_sandbox()
     if needed.judge:
         judges(impl, load_snapshot())
+
+
+def check_kinds(impl: Impl, subset: str, version: int) -> None:
+    """Looks whether the built-in graders that an impl names are there. Errors: Unprocessable."""
+    unknown = sorted(name for name in kinds_of(impl, subset, version) if name not in every())
+    if unknown:
+        told = f"This server has no grader {unknown[0]}." if unknown[0] else "Some rows say no kind, so the grader must name one."
+        raise Unprocessable("grader_unknown", told, [Wrong("/impl", "grader_unknown", "is none of this server's.")])
 
 
 def check_sandbox() -> None:

@@ -1,109 +1,171 @@
-"""Graded again, without asking any model: stored outputs under another grader, as a further scoring beside the old one, which stays."""
+"""Graded again, without asking any model: stored outputs under another grader, as a further scoring beside the old one, which stays.
+
+    asked ─▶ few, and no sandbox needed ─▶ graded and written in one transaction      200
+      └────▶ queued ─▶ regrader: rows of a scoring that nobody sees yet ─▶ the run's newest, in one transaction      202
+
+One at a time a run; a row says which impl made which scoring.
+"""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
-from django.db.models import F
+from django.db import IntegrityError, connection, transaction
+from django.db.models import BooleanField, F, OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
 
-from access.ids import new_id
-from suite import grading
-from suite.api.problems import Conflict, Unprocessable
-from suite.grading import noise
-from suite.grading.contract import Call, Options, Output
-from suite.grading.outcomes import Grade, Outcome
-from suite.models import Impl, Row, Run, Sample, Task
-from suite.running import recording, retention
+from access.caller import Caller
+from suite import ids
+from suite.api.problems import Conflict, Unprocessable, Wrong
+from suite.models import Impl, Regrade, Rescoring, Run, Task
+from suite.running import needs, regrading, retention
+from suite.running.needs import Needs
+from suite.running.regrading import OutputsGone
 
-BATCH = 500
+# More trials than that take longer than a request should.
+MOST_AT_ONCE = 5000
 MOST_SHOWN = 200
-# What a rescoring leaves as it was.
-COPIED = ("position", "task_id", "kind", "cluster", "preview", "preview_cut", "duration_ms", "cost_pusd", "input_tokens", "output_tokens")
-# What these came to says nothing of the output, so no other grader changes it.
-KEPT = frozenset({Outcome.INFRASTRUCTURE, Outcome.LIMIT, Outcome.TRUNCATED})
+OVER = (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED)
 
 
-def options_of(grader: Mapping[str, Any]) -> Options:
-    return Options(
-        decimal=str(grader.get("decimal", "")),
-        ignore_case=bool(grader.get("ignore_case", True)),
-        tolerance=float(grader.get("tolerance", 1e-9)),
-        threshold=float(grader.get("pass_threshold", 1.0)),
-        more=grader,
+class RunChanged(Exception):
+    """The run is not what it was when its scoring was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many tasks have another result than in the scoring before."""
+
+    now_passed: int
+    now_not: int
+
+
+def ask(caller: Caller, run: Run, impl: Impl) -> Rescoring:
+    """Adds a scoring by another impl: at once where that is short work, else it is queued. Errors: Conflict, Unprocessable."""
+    needed = check(run, impl)
+    now = timezone.now()
+    row = Rescoring(
+        id=ids.new_id("rsc"),
+        run=run,
+        impl=impl,
+        scoring=run.scoring + 1,
+        seq=run.last_seq,
+        needs_sandbox=needed.sandbox,
+        total=Task.objects.filter(run=run, scoring=1).count(),
+        asked_by=caller.owner,
+        created_at=now,
+        worked_at=now,
     )
+    if needed.sandbox or row.total * run.trials > MOST_AT_ONCE:
+        begin(row)
+    else:
+        at_once(row)
+    return row
 
 
-def rescore(run: Run, impl: Impl) -> dict[str, Any]:
-    """Adds a scoring by another built-in impl. Shape: its number, how many tasks changed sides, some of those. Errors: Conflict, Unprocessable."""
-    if run.status not in (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED):
+def check(run: Run, impl: Impl) -> Needs:
+    """Looks whether a run's outputs can be graded by an impl. Errors: Conflict, Unprocessable."""
+    if run.status not in OVER:
         raise Conflict("run_not_over", "The run has not ended yet.")
     if retention.is_emptied(run.pk):
-        raise Conflict("outputs_gone", "The run's outputs are older than the team keeps them (retention_days), so they cannot be graded again.")
-    if impl.language != "builtin":
-        raise Unprocessable("rescore_unsupported", "Only built-in graders score again: an impl with code asks the model itself.")
-    grader = impl.grader or {}
-    if (kind := grading.every().get(str(grader.get("kind", "")))) is not None and (kind.needs_sandbox or kind.needs_judge):
-        raise Unprocessable("rescore_unsupported", f"Grading by {kind.name} takes more than the stored outputs. Replay the run, or fork it with this grader.")
-    options, kind_name = options_of(grader), str(grader.get("kind", ""))
-    number = run.scoring + 1
-    changed: Counter[str] = Counter()
-    flips: list[dict[str, Any]] = []
-    before = dict(Task.objects.filter(run=run, scoring=run.scoring).values_list("position", "passed"))
-    made: list[tuple[Any, ...]] = []
-    # Graded first and written in one go: nobody else's writing waits while a large run is graded.
-    for some in batched(sorted(before)):
-        rows = {row.position: row for row in Row.objects.filter(subset_id=run.subset_id, position__in=some)}
-        samples: dict[int, list[Sample]] = {}
-        for sample in Sample.objects.filter(run=run, position__in=some, superseded=0).order_by("trial"):
-            samples.setdefault(sample.position, []).append(sample)
-        for task in Task.objects.filter(run=run, scoring=1, position__in=some).order_by("position"):
-            grades = [regraded(sample, rows[task.position], kind_name, options) for sample in samples.get(task.position, [])]
-            found = {
-                **{name: getattr(task, name) for name in COPIED},
-                **recording.together([(g.outcome, g.score) for g in grades], options.threshold),
-                "id": new_id("tsk"),
-                "run_id": run.pk,
-                "scoring": number,
-                "reason": next((g.reason for g in grades if g.reason), "")[:60],
-            }
-            made.append(tuple([found[name] for name in recording.TASK]))
-            if found["passed"] != before[task.position]:
-                changed["now_passed" if found["passed"] else "now_not"] += 1
-                flips.append({"task_id": task.task_id, "task": found["id"], "before": before[task.position], "after": found["passed"]})
-    with transaction.atomic(), connection.cursor() as cursor:
-        if not Run.objects.filter(pk=run.pk, scoring=run.scoring, last_seq=run.last_seq).update(scoring=number, etag=F("etag") + 1):
-            raise Conflict("rescoring", "Somebody else is scoring this run again just now, or it has changed meanwhile.")
-        cursor.executemany(recording.INSERT_PLAIN_TASK, made)
-    return {
-        "object": "rescoring",
-        "run": run.pk,
-        "impl": impl.pk,
-        "version": number,
-        "tasks": len(made),
-        "changed": sum(changed.values()),
-        **changed,
-        "rows": flips[:MOST_SHOWN],
-    }
+        raise gone()
+    needs.check_kinds(impl, run.subset_id, run.version)
+    needed = needs.of(impl, run.subset_id, run.version)
+    if needed.judge:
+        told = "A judge is a model, and here none is asked. Replay the run, or fork it with this grader."
+        raise Unprocessable("rescore_unsupported", told, [Wrong("/grader", "rescore_unsupported", told)])
+    if needed.sandbox:
+        needs.check_sandbox()
+    return needed
 
 
-def batched(positions: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(positions), BATCH):
-        yield positions[start : start + BATCH]
+def gone() -> Conflict:
+    return Conflict("outputs_gone", "The run's outputs are older than the team keeps them (retention_days), so they cannot be graded again.")
 
 
-def regraded(sample: Sample, row: Row, kind_name: str, options: Options) -> Grade:
-    if sample.outcome in KEPT:
-        return Grade(Outcome(sample.outcome), sample.score, reason=sample.reason)
-    kept, body = recording.unpacked(sample.payload), json.loads(row.body)
-    output = Output(kept["output"], tuple(Call(c["name"], c["arguments"]) for c in kept.get("calls", [])))
+def begin(row: Rescoring) -> None:
+    """Takes a run's next scoring. Errors: Conflict where somebody else has it, or the run is not as it was read."""
     try:
-        kind = grading.every()[kind_name or row.kind]
-        if kind.needs_sandbox or kind.needs_judge:  # a row of its own kind among others: what it came to stands
-            return Grade(Outcome(sample.outcome), sample.score, reason=sample.reason)
-        return noise.marked(kind.grade(output, body["input"], body["expected"], options), output.text)
-    except Exception as error:
-        return Grade(Outcome.JUDGE_FAILED, None, reason="grader_raised", explanation=f"{type(error).__name__}: {str(error)[:300]}")
+        with transaction.atomic():
+            row.save(force_insert=True)
+            if not unchanged(row).exists():
+                raise RunChanged
+    except (IntegrityError, RunChanged):
+        raise Conflict("rescoring", "Somebody else is scoring this run again just now, or it has changed meanwhile.") from None
+
+
+def unchanged(row: Rescoring) -> QuerySet[Run]:
+    """Selects the run while it is what it was when its scoring was asked for."""
+    return Run.objects.filter(pk=row.run_id, scoring=row.scoring - 1, last_seq=row.seq, status__in=OVER)
+
+
+def at_once(row: Rescoring) -> None:
+    """Grades and writes in one go. Errors: Conflict."""
+    plan = regrading.plan_of(row.run, row.impl, row.scoring)
+    marking = regrading.marking_of(plan)
+    # Graded first: nobody else's writing waits meanwhile.
+    try:
+        found = [regrading.graded(plan, marking, one) for some in regrading.batched(regrading.positions_of(plan.run)) for one in regrading.read(plan, some)]
+    except OutputsGone:
+        raise gone() from None
+    row.status, row.total, row.done = Rescoring.Status.RUNNING, len(found), len(found)
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            begin(row)
+            regrading.insert(cursor, row.pk, found)
+            finish(row)
+    except RunChanged:
+        raise Conflict("rescoring", "Somebody else is scoring this run again just now, or it has changed meanwhile.") from None
+
+
+def finish(row: Rescoring) -> None:
+    """Makes a scoring whose tasks are all there the run's newest, in its caller's transaction. Errors: RunChanged."""
+    counts = counted(row.run_id, row.scoring)
+    row.status, row.now_passed, row.now_not, row.finished_at = Rescoring.Status.OK, counts.now_passed, counts.now_not, timezone.now()
+    row.worker, row.leased_until = "", None
+    row.save(update_fields=["status", "now_passed", "now_not", "finished_at", "worker", "leased_until"])
+    scorer = None if row.impl_id == row.run.impl_id else row.impl_id
+    if not unchanged(row).update(scoring=row.scoring, scorer=scorer, etag=F("etag") + 1):
+        raise RunChanged
+
+
+def give_up(rescoring: str, error: str, message: str, status: str = Rescoring.Status.FAILED, **of: Any) -> bool:
+    """Ends a rescoring without a scoring; what there was of it goes. Shape: `of` holds for its row as well. Gives whether it was open."""
+    with transaction.atomic():
+        ended = Rescoring.objects.filter(pk=rescoring, status__in=Rescoring.OPEN, **of).update(
+            status=status, error=error, message=message[:500], worker="", leased_until=None, finished_at=timezone.now(), done=0
+        )
+        if ended:
+            row = Rescoring.objects.get(pk=rescoring)
+            Regrade.objects.filter(rescoring=row).delete()
+            Task.objects.filter(run=row.run_id, scoring=row.scoring).delete()
+    return bool(ended)
+
+
+# ------------------------------------------------------------------ what is told of it
+
+
+def changed_tasks(run: str, scoring: int) -> QuerySet[Any]:
+    """Selects a scoring's tasks whose result is not that of the scoring before, which stands beside it as `was`."""
+    before = Task.objects.filter(run_id=OuterRef("run_id"), scoring=scoring - 1, position=OuterRef("position")).values("passed")[:1]
+    rows = Task.objects.filter(run_id=run, scoring=scoring).annotate(was=Subquery(before, output_field=BooleanField(null=True)))
+    is_other = Q(passed=None, was__isnull=False) | Q(passed=True, was=False) | Q(passed=False, was=True) | Q(passed__isnull=False, was=None)
+    return rows.filter(is_other)
+
+
+def counted(run: str, scoring: int) -> Counts:
+    found = changed_tasks(run, scoring)
+    passed = found.filter(passed=True).count()
+    return Counts(passed, found.count() - passed)
+
+
+def changed_rows(row: Rescoring) -> list[Mapping[str, Any]]:
+    """Lists the first tasks whose result is another now."""
+    if row.status != Rescoring.Status.OK:
+        return []
+    return [
+        {"task_id": task.task_id, "task": task.pk, "before": task.was, "after": task.passed, "outcome": task.outcome, "error_class": task.reason or None}
+        for task in changed_tasks(row.run_id, row.scoring).order_by("position")[:MOST_SHOWN]
+    ]

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from suite.models import Artifact, Blob, Idempotency, Run, Sample, Task, TeamSetting
+from suite.models import Artifact, Blob, Idempotency, Regrade, Run, Sample, Task, TeamSetting
 from suite.running import recording
 
 AT_ONCE = 200
@@ -39,6 +39,7 @@ def emptied(run_id: str) -> bool:
         return False
     with transaction.atomic():
         samples.update(payload=GONE)
+        Regrade.objects.filter(rescoring__run_id=run_id).update(payload=GONE)
         Task.objects.filter(run_id=run_id).update(preview="", preview_cut=True)
         Artifact.objects.filter(run_id=run_id).delete()
         Blob.objects.filter(pk__in=blobs, artifact=None).delete()

@@ -135,7 +135,7 @@ def summed(run: Run, number: int) -> dict[str, Any]:
         "tokens": {"input": sums["input"] or 0, "output": sums["output"] or 0},
         "trials": of_trials(run, number),
         "review": review.of(run, number),
-        "judges": agreeing.of(run),
+        "judges": agreeing.of(run) if number == 1 else None,  # only runs ask them
         "version": number,
         "warnings": warnings_of(outcomes, done, sums["odd"]),
     }

@@ -19,10 +19,12 @@ from benchwright import Benchwright
 from benchwright.cli import main, output
 from benchwright.cli.session import Session
 
+from suite.sandbox import box
 from tests.client.conftest import Ran, environment
 from tests.fake import reply, status
 from tests.live import Bench, free_port
 from tests.suite.driving import sums
+from tests.suite.test_scorers import one_method
 
 ANSWER = reply("ANSWER: 4", usage=(20, 8))
 COMMAND = [sys.executable, "-m", "benchwright"]
@@ -178,7 +180,12 @@ def test_runs_are_done_again(wright: Wright, pinned: list[str], tmp_path: Path) 
     forked = told(wright("run", "fork", first["id"], "-m", "five will do", "--grader-file", "grader.json"))
     assert forked["summary"]["passed"] == 10
     assert told(wright("run", "show", "@last"))["id"] == forked["id"]
-    assert told(wright("run", "rescore", first["id"], "--grader-file", "grader.json"))
+    again = told(wright("run", "rescore", first["id"], "--grader-file", "grader.json"))
+    assert (again["status"], again["version"], again["now_passed"]) == ("ok", 2, 10 - first["summary"]["passed"])
+    if not box.trouble():
+        (tmp_path / "task_impl.py").write_text(one_method(score="return 0.5"))
+        by_code = told(wright("run", "rescore", first["id"], "--file", "task_impl.py", "--label", "half"))
+        assert (by_code["status"], by_code["now_not"], by_code["done"]) == ("ok", 10, 10)
     assert told(wright("compare", first["id"], "@last"))["pairs"][0]["second"] == forked["id"]
     assert told(wright("run", "publish", first["id"]))["visibility"] == "public"
     assert wright("run", "kill", first["id"]).code == 1

@@ -15,6 +15,7 @@ from suite.sandbox import box
 from tests.fake import reply
 from tests.live import Bench
 from tests.suite.driving import sums
+from tests.suite.test_scorers import one_method
 
 ANSWER = reply("ANSWER: 4", usage=(20, 8))
 
@@ -99,7 +100,13 @@ def test_a_run_is_replayed_forked_graded_again_and_shown(bench: Bench, bw: Bench
     compared = bw.compare([run, again])
     assert [r.id for r in compared.runs] == [run.id, again.id]
     assert compared.pairs[0].verdict == "inconclusive"
-    bw.runs.rescore(again, grader={"kind": "math", "tolerance": 0.5})
+    found = bw.runs.rescore(again, grader={"kind": "math", "tolerance": 0.5}, idempotency_key=f"again-{again.id}")
+    assert (found.object, found.status, found.version, found.now_passed) == ("rescoring", "ok", 2, 1)
+    assert bw.runs.rescore(again, grader={"kind": "math", "tolerance": 0.5}, idempotency_key=f"again-{again.id}").id == found.id
+    assert [one.id for one in bw.runs.rescorings(again)] == [bw.runs.rescoring(again, found).id]
+    with pytest.raises(benchwright.Conflict) as late:
+        bw.runs.cancel_rescoring(again, found)
+    assert late.value.code == "rescoring_over"
     assert (bw.runs.tasks(again).summary.version, bw.runs.tasks(again, version=1).summary.version) == (2, 1)
     with pytest.raises(benchwright.Conflict):
         bw.runs.requeue(run)
@@ -110,6 +117,21 @@ def test_a_run_is_replayed_forked_graded_again_and_shown(bench: Bench, bw: Bench
         bw.runs.update(run.id, visibility="private", if_match=run.etag)
     assert stale.value.status == 412
     assert bw.runs.publish(run.id, visibility="team").visibility == "team"
+
+
+@pytest.mark.skipif(bool(box.trouble()), reason=f"no sandbox here: {box.trouble()}")
+def test_a_scorer_as_code_grades_what_is_stored_and_is_waited_for(bench: Bench, bw: Benchwright) -> None:
+    run = run_of(bw, bench)
+    queued = bw.runs.rescore(run, code=one_method(score="import time; time.sleep(30); return 1.0"), wait=False)
+    assert queued.status == "queued"
+    with pytest.raises(benchwright.WaitTimeout) as late:
+        bw.runs.wait_for_rescoring(run, queued, timeout=0.2)
+    assert late.value.run.id == queued.id
+    bw.runs.cancel_rescoring(run, queued)
+    assert bw.runs.wait_for_rescoring(run, queued).status == "cancelled"
+    found = bw.runs.rescore(run, code=one_method(score="return 0.5"), label="half")
+    assert (found.status, found.done, found.now_passed) == ("ok", found.tasks, 0)
+    assert {task.score for task in bw.runs.tasks(run).data} == {0.5}
 
 
 def test_a_run_is_stopped_and_destroyed(bench: Bench, bw: Benchwright) -> None:

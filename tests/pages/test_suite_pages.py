@@ -17,8 +17,10 @@ from suite import ids
 from suite.models import Benchmark, Impl, Run, Subset, Sweep, Task
 from suite.review import packs
 from suite.running import passes
+from suite.sandbox import box
 from tests.admin import seed
 from tests.pages import suites, test_quotas
+from tests.suite.test_scorers import one_method
 
 pytestmark = pytest.mark.django_db
 
@@ -499,9 +501,24 @@ def test_stored_answers_are_graded_again_and_the_old_scoring_stays(as_role, fill
     assert "Scoring 2: of 20 tasks 0 pass now that did not, 18 no longer do." in words
     assert "Scoring" in words
     assert "19 of 19 scored" not in words
+    assert "Scoring 2: 0 pass now that did not, 18 no longer do" in told(page(client, "run", filled.good.pk))
     wrong = client.post(reverse("pages:run_again", args=[filled.good.pk]), {"do": "rescore", "by": "grader", "grader": "{kind"})
     assert wrong.status_code == 422
     assert "This is no JSON" in told(wrong.content.decode())
+
+
+@pytest.mark.skipif(bool(box.trouble()), reason=f"no sandbox here: {box.trouble()}")
+def test_stored_answers_wait_for_a_scorer_as_code_and_it_is_called_off(as_role, filled):
+    client = as_role("operator")
+    form = {"do": "rescore", "by": "code", "code": one_method()}
+    answer = client.post(reverse("pages:run_again", args=[filled.good.pk]), form, follow=True)
+    words = told(answer.content.decode())
+    assert "The stored answers of 20 tasks are being graded again." in words
+    assert "queued 0 of 20 tasks" in words
+    one = filled.good.rescorings.get()
+    answer = client.post(reverse("pages:run", args=[filled.good.pk]), {"do": "call_off", "rescoring": one.pk}, follow=True)
+    assert "It is called off." in told(answer.content.decode())
+    assert "cancelled 0 of 20 tasks" in told(page(client, "run", filled.good.pk))
 
 
 def test_a_fork_asks_the_same_model_with_another_scorer(as_role, filled):

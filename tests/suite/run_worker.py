@@ -15,7 +15,7 @@ from health import ledger
 from health.outbox import Outbox
 from health.writer import Writer
 from panels.single import Single
-from suite.running import engine, holding, recording
+from suite.running import engine, holding, recording, regrader, regrading, rescoring
 from suite.running.coding import Coding
 from suite.running.worker import Worker
 
@@ -114,6 +114,12 @@ POINTS: dict[str, Callable[[], None]] = {
     "ending": lambda: after(Outbox, "append", holds(recording.ENDS)),
     "in_the_end": lambda: in_commit(recording.ENDS),
     "ended": lambda: before(engine, "let_go"),
+    "regrade_claimed": lambda: after(regrader, "claim"),
+    "regrade_in_the_transaction": lambda: after(regrading, "insert"),
+    "regrade_kept": lambda: after(regrader, "keep"),
+    "regrade_ending": lambda: before(regrader, "ended"),
+    "regrade_in_the_end": lambda: after(rescoring, "finish"),
+    "regrade_ended": lambda: after(regrader, "ended"),
 }
 
 
@@ -125,5 +131,6 @@ def main(home: str, point: str, times: str) -> None:
     settings.OUTBOX_FOLDER.mkdir(parents=True, exist_ok=True)
     # The lease of another folder's process, and the time that its own queue is given, are waited for in no test.
     holding.LEASE_S, holding.ELSEWHERE_S = float(os.environ.get("LEASE_S", holding.LEASE_S)), float(os.environ.get("ELSEWHERE_S", holding.ELSEWHERE_S))
+    regrading.AT_ONCE = int(os.environ.get("AT_ONCE", regrading.AT_ONCE))
     POINTS[point]()
     print(engine.work(), flush=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from suite.sandbox import box
 from tests.fake import FakeProvider, reply
 from tests.live import CHECKOUT, STOP_S, Bench, Live, eventually
 from tests.suite.driving import Driver, sums
+from tests.suite.test_scorers import one_method
 
 pytestmark = pytest.mark.skipif(bool(box.trouble()), reason=f"no sandbox here: {box.trouble()}")
 TASK = {"task_id": "one", "input": {"prompt": "Write foo."}, "expected": {"test_code": "assert foo(1) == 2", "solution": "def foo(x):\n    return x + 1"}}
@@ -48,6 +50,13 @@ def scorers(locked_down: Live) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(STOP_S)
 
 
+def rescored(driver: Driver, run: str, body: dict[str, Any]) -> dict[str, Any]:
+    told = driver.api("POST", f"runs/{run}/rescore", body, 202)
+    where = f"runs/{run}/rescorings/{told['id']}?wait=5"
+    found: dict[str, Any] = eventually(lambda: r if (r := driver.api("GET", where))["status"] == "ok" else None, f"the end of {told['id']}")
+    return found
+
+
 def test_code_waits_for_a_host_that_runs_it_and_the_rest_does_not(locked_down: Live, fake: FakeProvider, request: pytest.FixtureRequest) -> None:
     bench = Bench(locked_down, fake)
     driver = Driver(bench)
@@ -61,11 +70,18 @@ def test_code_waits_for_a_host_that_runs_it_and_the_rest_does_not(locked_down: L
     assert "manage.py scorers" in refused.json["detail"]
     driver.ended(driver.launch(plain, calm)["id"])
 
+    sums_run = driver.ended(driver.launch(plain, calm)["id"])
+    scorer = {"code": one_method(score='return 1.0 if output == "ANSWER: 4" else 0.0')}
+    refused = driver.send("POST", f"runs/{sums_run['id']}/rescore", scorer)
+    assert (refused.status, refused.json["code"]) == (422, "sandbox_unavailable")
+
     process = request.getfixturevalue("scorers")
     eventually(lambda: locked_down.rows("suite.CodeHost"), "a host that runs code")
     runs = [driver.launch(subset, coder)["id"] for subset in (code, by_row)]
     assert [driver.ended(run)["summary"]["passed"] for run in runs] == [1, 1]
     assert driver.ended(driver.launch(plain, calm)["id"])["summary"]["passed"] == 2
+    assert rescored(driver, runs[0], {})["changed"] == 0
+    assert rescored(driver, sums_run["id"], scorer)["done"] == 2
     found = driver.api("POST", f"impls/{driver.api('GET', f'runs/{runs[0]}')['impl']['id']}/dry-run", {})
     assert (found["ok"], found["findings"]) == (True, [])
     assert "another host runs code" in locked_down.manage("doctor")

@@ -13,6 +13,8 @@ from benchwright.pages import Page, TaskPage
 from benchwright.transport import Each, Transport, filtered, path
 
 OVER = ("ok", "failed", "halted", "deleted")
+# Of a rescoring.
+GOING_ON = ("queued", "running")
 LONG_POLL_S = 30.0
 # Connections in a row that bring nothing before a stream is given up.
 MOST_SILENT = 5
@@ -226,12 +228,51 @@ class Runs:
         return found
 
     def rescore(
-        self, run: Run, *, impl: str | Mapping[str, Any] | None = None, grader: Mapping[str, Any] | None = None, idempotency_key: str | None = None
+        self,
+        run: Run,
+        *,
+        impl: str | Mapping[str, Any] | None = None,
+        code: str | None = None,
+        grader: Mapping[str, Any] | None = None,
+        label: str | None = None,
+        wait: bool = True,
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
     ) -> Object:
-        """Grades the stored outputs again, without any call of a model; the old scoring stays readable as an earlier version."""
-        body = given(impl=None if impl is None else id_of(impl), grader=grader)
+        """Grades the stored outputs again, by `impl`, `code` or `grader`, without any call of a model; the old scoring stays readable as an earlier version.
+
+        Shape: `status` is ok, failed or cancelled, with `error`; `changed`, `now_passed`, `now_not` and the first `rows` tell what is another result now.
+        What takes its time is waited for unless `wait` is false; then `status` is queued. Units: `timeout` seconds.
+        Errors: Conflict while the run is under way or graded again; Unprocessable for a judge; WaitTimeout, which holds the rescoring; that itself goes on.
+        """
+        body = given(impl=None if impl is None else id_of(impl), code=code, grader=grader, label=label)
         found: Object = self._transport.json("POST", path("runs", id_of(run), "rescore"), body, key=idempotency_key, may_repeat=True, timeout_s=600)
+        return self.wait_for_rescoring(run, found, timeout) if wait and found.status in GOING_ON else found
+
+    def rescorings(self, run: Run, limit: int = 50) -> Page:
+        """Lists the times that a run's outputs were graded again, newest first."""
+        return self._transport.page(path("runs", id_of(run), "rescorings"), {"limit": limit})
+
+    def rescoring(self, run: Run, rescoring: str | Mapping[str, Any]) -> Object:
+        """Gives one rescoring. Errors: NotFound."""
+        found: Object = self._transport.json("GET", path("runs", id_of(run), "rescorings", id_of(rescoring)))
         return found
+
+    def wait_for_rescoring(self, run: Run, rescoring: str | Mapping[str, Any], timeout: float | None = None) -> Object:
+        """Waits for a rescoring's end and gives it, however it ended. Units: seconds. Errors: WaitTimeout, which holds it as it was then."""
+        where = path("runs", id_of(run), "rescorings", id_of(rescoring))
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = LONG_POLL_S if until is None else max(0.0, min(LONG_POLL_S, until - time.monotonic()))
+            found: Object = self._transport.json("GET", where, query={"wait": f"{left:.2f}"})
+            if found.status not in GOING_ON:
+                return found
+            if until is not None and time.monotonic() >= until:
+                raise WaitTimeout(f"{found.id} is {found.status} after {timeout:g} s. It goes on; wait again, or call it off.", found)
+
+    def cancel_rescoring(self, run: Run, rescoring: str | Mapping[str, Any]) -> None:
+        """Calls a rescoring off; what there was of it goes. Errors: Conflict where it has ended."""
+        self._transport.json("DELETE", path("runs", id_of(run), "rescorings", id_of(rescoring)))
 
     def requeue(self, run: Run, idempotency_key: str | None = None) -> Object:
         """Asks again what failed on the way; what was answered stays. Errors: Conflict where all was answered."""

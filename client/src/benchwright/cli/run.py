@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from benchwright.cli import gates, kept, launching, output, watching
-from benchwright.cli.session import Session, pairs, shown
+from benchwright.cli.session import Exit, Session, pairs, shown
+from benchwright.runs import GOING_ON
 
 RUNS = [
     ("run", output.field("id")),
@@ -381,12 +382,35 @@ def delete(session: Session, run: str, confirm: str | None) -> None:
 
 @run.command()
 @click.argument("run")
-@click.option("--impl", metavar="IMP")
-@click.option("--grader-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--file", "code_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The scorer to grade by: a task_impl.py.")
+@click.option("--impl", metavar="IMP", help="A scorer that is there already.")
+@click.option("--grader-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A built-in grader, as JSON.")
+@click.option("--label", metavar="TEXT", help="What to call an uploaded scorer.")
+@click.option("--idempotency-key", metavar="KEY")
+@click.option("--wait/--no-wait", default=True, help="Whether to wait for grading that takes its time.")
 @shown
-def rescore(session: Session, run: str, impl: str | None, grader_file: Path | None) -> None:
-    """Grade the stored outputs again, without any call of a model."""
-    output.one(session, session.bw.runs.rescore(kept.run_of(session, run), impl=impl, grader=json_file(grader_file) if grader_file else None))
+def rescore(session: Session, run: str, code_file: Path | None, impl: str | None, grader_file: Path | None, wait: bool, **said: Any) -> None:
+    """Grade the stored outputs again, without any call of a model.
+
+    \b
+    benchwright run rescore @last --file task_impl.py
+    """
+    name = kept.run_of(session, run)
+    found = session.bw.runs.rescore(
+        name,
+        impl=impl,
+        code=code_file.read_text(encoding="utf-8") if code_file else None,
+        grader=json_file(grader_file) if grader_file else None,
+        wait=False,
+        **said,
+    )
+    if wait and found.status in GOING_ON:
+        output.note(f"{found.id} grades {found.tasks} tasks again.")
+        found = session.bw.runs.wait_for_rescoring(name, found)
+    output.one(session, found)
+    if found.status not in (*GOING_ON, "ok"):
+        output.note(f"{found.id} is {found.status}: {(found.error or {}).get('message', 'it was called off')}")
+        raise Exit(1)
 
 
 @run.command()
