@@ -87,6 +87,7 @@ class OneBenchmark(View):
 class RegistryBenchmarks(View):
     scopes = {"GET": ("registry:read",)}
     filters = ("tag", "category", "owner")
+    asks = ("sort", "q", "name")
 
     def get(self, request: Request) -> Response:
         """Lists benchmarks that the caller may see; ?name= finds one by name, ?q= by words of name and description."""

@@ -43,6 +43,36 @@ FIELDS = (
     "links",
     "progress",
     "etag",
+    "mode",
+    "harness",
+    "backend",
+    "benchmark_id",
+    "benchmark_name",
+    "subset_id",
+    "subset_slug",
+    "subset_version",
+    "impl",
+    "driver",
+    "source",
+    "trials",
+    "scope",
+    "selection",
+    "limits",
+    "scoring",
+    "visibility",
+    "review_resolution",
+    "warnings",
+    "halt_note",
+    "derived_from",
+    "sweep",
+    "fingerprint",
+    "seed",
+    "owner",
+    "team",
+    "interruptions",
+    "created_at",
+    "started_at",
+    "finished_at",
 )
 TERMINAL = (Run.Status.OK, Run.Status.FAILED, Run.Status.HALTED, Run.Status.DELETED)
 LONGEST_WAIT_S = 60.0
@@ -99,6 +129,7 @@ class Runs(View):
         "derived_from",
         "metadata",
     )
+    asks = ("sort", "expand")
     takes_key_in_body = True
 
     @idempotent
@@ -158,9 +189,9 @@ def timed(rows: Any, field: str, value: str) -> Any:
     sign = value[:1] if value[:1] in "<>" else ""
     try:
         at = datetime.fromisoformat(value.removeprefix(sign))
-    except ValueError:
+        at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # years 1 and 9999 have hours that no other zone's calendar holds
         raise Unprocessable("invalid_filter", f"{field} reads like >2026-11-30T00:00:00Z, <2026-12-01 or 2026-11-30.") from None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return rows.filter(**{f"{field}__{'gt' if sign == '>' else 'lt'}": at}) if sign else rows.filter(**{f"{field}__date": at.date()})
 
 
@@ -252,7 +283,7 @@ def changed(view: View, row: Run, body: Mapping[str, Any]) -> dict[str, Any]:
         if "metadata" in fields:
             Metadatum.objects.filter(run=row).delete()
             Metadatum.objects.bulk_create(
-                [Metadatum(run=row, name=n, value=str(recording.safe(v))[:300]) for n, v in row.metadata.items() if isinstance(v, str | int | float | bool)]
+                [Metadatum(run=row, name=n, value=launching.found_by(v)) for n, v in row.metadata.items() if isinstance(v, str | int | float | bool)]
             )
         audit.record(view.actor, "run.change", row.pk, {name: [None, getattr(row, name)] for name in fields if name != "metadata"})
     row.refresh_from_db()

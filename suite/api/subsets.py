@@ -127,6 +127,7 @@ class SubsetTasks(View):
 class RegistrySubsets(View):
     scopes = {"GET": ("registry:read",)}
     filters = ("benchmark", "slug", "passes", "retired")
+    asks = ("q",)
 
     def get(self, request: Request) -> Response:
         """Lists subsets of benchmarks that the caller may see, the oldest first; ?q= finds by words of slug and name. `passes`: what runs by itself."""

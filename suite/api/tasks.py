@@ -27,6 +27,7 @@ SORTS = {"position": ("position",), "score": ("score", "position"), "duration_ms
 class Tasks(View):
     scopes = {"GET": ("runs:read",)}
     filters = ("passed", "outcome", "version", "kind", "task_id")
+    asks = ("sort",)
 
     def get(self, request: Request, run: str) -> Response:
         """Lists a run's tasks; `summary` is of the whole run, whatever is filtered."""
@@ -139,13 +140,13 @@ class Events(View):
     filters = ("after_seq", "types")
 
     def get(self, request: Request, run: str) -> Response:
-        """Lists what happened, by number: ?after_seq=, ?types=."""
+        """Lists what happened, by number: ?after_seq=, or ?page_token= as of any list; ?types=."""
         row = find_run(self.caller, run)
         asked = self.filters_wanted()
-        limit, _ = self.page_wanted()
-        after = asked.get("after_seq", ["0"])[-1]
-        if not after.isdecimal():
-            raise wrong("", "after_seq must be a whole number.")
+        limit, token = self.page_wanted()
+        after = token or asked.get("after_seq", ["0"])[-1]
+        if not (after.isascii() and after.isdigit()):
+            raise self.no_token() if token else wrong("", "after_seq must be a whole number.")
         rows = Event.objects.filter(run=row, seq__gt=int(after)).order_by("seq")
         if "types" in asked:
             rows = rows.filter(type__in=[part for value in asked["types"] for part in value.split(",")])

@@ -71,6 +71,7 @@ class View(BenchView):
     filters: tuple[str, ...] = ()
     expandable: tuple[str, ...] = ()
     deprecated: Deprecated | None = None
+    asks: tuple[str, ...] = ()  # what the address may say besides filters and pages
     takes_key_in_body = False  # `idempotency_key` beside the header, where the contract has it as a field
 
     def body(self, fields: tuple[str, ...] | None = None) -> dict[str, Any]:
@@ -95,9 +96,9 @@ class View(BenchView):
     def page_wanted(self) -> tuple[int, str]:
         """Reads ?limit= and ?page_token=; a huge limit is the largest there is. Errors: Problem 400."""
         asked = self.request.query_params.get("limit", "")
-        if asked and not (asked.isascii() and asked.isdigit() and len(asked) <= 9 and int(asked) >= 1):
+        if asked and not (asked.isascii() and asked.isdigit() and asked.strip("0")):
             raise Problem(400, "invalid_request", "limit must be a whole number from 1 on.", [Wrong("", "invalid", "limit")])
-        return min(int(asked or LIMIT), LIMIT_MAX), self.request.query_params.get("page_token", "")
+        return LIMIT_MAX if len(asked) > 9 else min(int(asked or LIMIT), LIMIT_MAX), self.request.query_params.get("page_token", "")
 
     def wait_wanted(self) -> float:
         """Reads ?wait=. Units: seconds. Errors: Unprocessable."""
@@ -111,7 +112,7 @@ class View(BenchView):
         found: dict[str, list[str]] = {}
         for name, values in self.request.query_params.lists():
             inner = name[7:-1] if name.startswith("filter[") and name.endswith("]") else name
-            if inner in ("limit", "page_token", "sort", "expand", "fields", "wait", "key", "format", "q", "name"):
+            if name in ("limit", "page_token", "key", "format", *self.asks):
                 continue
             if inner not in self.filters and not (inner.startswith("metadata.") and "metadata" in self.filters):
                 raise Unprocessable("unknown_filter", f"There is no filter {inner[:60]}. There are: {', '.join(self.filters) or 'none'}.")
@@ -134,6 +135,7 @@ class View(BenchView):
 
     def keyset_page(self, rows: QuerySet[Any], fields: tuple[str, ...], newest_first: bool = True, bound_to: str = "") -> Page[Any]:
         """Reads one page by where the last one ended. A token is signed with the list and filters that it came from. Errors: Problem 400."""
+        self.filters_wanted()
         limit, token = self.bare_token(bound_to)
         try:
             page = keyset(rows, fields, limit, token, newest_first)

@@ -172,6 +172,11 @@ def metadata_of(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def found_by(value: str | int | float | bool) -> str:
+    """Writes a value of the metadata as a filter names it: truths as in JSON."""
+    return ("true" if value else "false") if isinstance(value, bool) else str(recording.safe(value))[:300]
+
+
 def limit_of(metadata: Mapping[str, Any]) -> int | None:
     """Reads metadata.limit, which caps tasks. Errors: Unprocessable; 0 is refused, since loaders elsewhere took it for all."""
     value = metadata.get("limit")
@@ -263,11 +268,7 @@ def kept(
     with transaction.atomic():
         run.save(force_insert=True)
         Metadatum.objects.bulk_create(
-            [
-                Metadatum(run=run, name=name, value=str(recording.safe(value))[:300])
-                for name, value in metadata.items()
-                if isinstance(value, str | int | float | bool)
-            ]
+            [Metadatum(run=run, name=name, value=found_by(value)) for name, value in metadata.items() if isinstance(value, str | int | float | bool)]
         )
         with connection.cursor() as cursor:
             queued = ("RunQueued", {"subject": run.subject, "tasks": run.total})

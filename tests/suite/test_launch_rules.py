@@ -197,3 +197,73 @@ def test_a_bare_uuid_names_the_same_run(bench: Bench, driver: Driver) -> None:
         number = number * 32 + ALPHABET.index(character)
     assert driver.api("GET", f"runs/{UUID(int=number)}")["id"] == run
     eventually(lambda: driver.api("GET", f"runs/{run}?wait=10")["status"] == "ok", "the run's end")
+
+
+def test_a_list_refuses_what_it_does_not_read(bench: Bench, driver: Driver) -> None:
+    """Left out in silence, each of these would look as if all runs were found by it."""
+    model = calm(bench)
+    subset = driver.subset(sums(3))
+    run = driver.ended(driver.launch(subset, model)["id"])["id"]
+    lists = {
+        "runs": ("q=x", "name=x", "fields=id", "wait=3", "colour=red"),
+        f"runs/{run}/tasks": ("q=x", "name=x", "expand=summary"),
+        f"runs/{run}/events": ("sort=seq", "q=x"),
+        f"registry/subsets/{subset['id']}/runs": ("filter[status]=failed", "sort=created_at", "status=failed"),
+        f"registry/subsets/{subset['id']}/versions": ("filter[version]=1",),
+        f"impls/{driver.api('GET', f'runs/{run}')['impl']['id']}/runs": ("filter[status]=failed",),
+        f"benchmarks/{subset['benchmark']}/subsets": ("slug=all",),
+        "registry/benchmarks": ("expand=subsets", "filter[q]=x"),
+        f"impls?subset={subset['id']}": ("name=x",),
+        "sweeps": ("sort=created_at", "name=x"),
+    }
+    for path, queries in lists.items():
+        for query in queries:
+            answer = driver.send("GET", f"{path}{'&' if '?' in path else '?'}{query}")
+            assert (answer.status, answer.json["code"]) == (422, "unknown_filter"), (path, query)
+    for limit in ("500", "999999999", "9" * 30):
+        assert driver.api("GET", f"runs?filter[subset]={subset['id']}&limit={limit}")["data"][0]["id"] == run, "a huge limit is the largest"
+    for limit in ("0", "000", "-1", "1.5", "%D9%A1"):
+        assert driver.send("GET", f"runs?limit={limit}").status == 400
+
+
+def test_events_are_walked_by_token_as_any_list_is(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    run = driver.ended(driver.launch(driver.subset(sums(4)), model)["id"])["id"]
+    whole = driver.api("GET", f"runs/{run}/events?limit=500")["data"]
+    page = driver.api("GET", f"runs/{run}/events?limit=3")
+    walked = page["data"]
+    while page["next"]:
+        page = driver.api("GET", f"runs/{run}/events?limit=3&page_token={page['next']}")
+        walked += page["data"]
+    assert walked == whole
+    for wrong in ("x", "-1", "1.5", "%D9%A1"):
+        answer = driver.send("GET", f"runs/{run}/events?page_token={wrong}")
+        assert (answer.status, answer.json["code"]) == (400, "invalid_page_token"), wrong
+
+
+@pytest.mark.parametrize("said", [">9999-12-31T23:59:59-23:59", "<0001-01-01T00:00:00%2B23:59", "9999-12-31T23:59-01:00", "yesterday", ">", ""])
+def test_a_time_that_no_calendar_holds_is_refused(driver: Driver, said: str) -> None:
+    for name in ("started_at", "finished_at"):
+        answer = driver.send("GET", f"runs?filter[{name}]={said}")
+        assert (answer.status, answer.json["code"]) == (422, "invalid_filter"), name
+
+
+def test_every_field_of_a_run_can_be_chosen(bench: Bench, driver: Driver) -> None:
+    model = calm(bench)
+    run = driver.ended(driver.launch(driver.subset(sums(1)), model)["id"])
+    whole = driver.api("GET", f"runs/{run['id']}")
+    for name in whole:
+        if name != "object":
+            assert set(driver.api("GET", f"runs/{run['id']}?fields={name}")) == {"object", "id", name}, name
+    assert driver.send("GET", f"runs/{run['id']}?fields=colour").json["code"] == "unknown_fields"
+
+
+@pytest.mark.parametrize(("value", "said"), [(True, "true"), (False, "false"), (7, "7"), (1.5, "1.5"), ("True", "True"), ("x y", "x%20y")])
+def test_metadata_is_found_as_json_writes_it(bench: Bench, driver: Driver, value: Any, said: str) -> None:
+    model = calm(bench)
+    run = driver.launch(driver.subset(sums(1)), model, metadata={"key": value})
+    mine = f"filter[subset]={run['subset_id']}"
+    assert [r["id"] for r in driver.api("GET", f"runs?{mine}&filter[metadata.key]={said}")["data"]] == [run["id"]]
+    driver.api("PATCH", f"runs/{run['id']}", {"metadata": {"other": value}})
+    assert [r["id"] for r in driver.api("GET", f"runs?{mine}&filter[metadata.other]={said}")["data"]] == [run["id"]]
+    assert driver.api("GET", f"runs?{mine}&filter[metadata.key]={said}")["data"] == []
