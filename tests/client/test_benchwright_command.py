@@ -137,6 +137,16 @@ def test_the_same_command_follows_the_run_that_it_launched(wright: Wright, pinne
     assert told(wright("run", *pinned, "--no-wait", "--output", "json"))["id"] not in (first, fresh)
 
 
+@pytest.mark.parametrize("again", [("run", "--replay-from", "@last"), ("run", "--replay-from=@last"), ("run", "replay", "@last")], ids=" ".join)
+def test_the_same_words_about_another_last_run_are_another_command(wright: Wright, pinned: list[str], again: tuple[str, ...]) -> None:
+    """Launch and replay, each day: the second day's replay was refused for the first one's key."""
+    for _ in range(2):
+        first = told(wright("run", *pinned, "--fresh"))["id"]
+        assert told(wright(*again))["derived_from"] == first
+        second = told(wright(*again))
+        assert second["derived_from"] != first, "of the replay, which is the last by then"
+
+
 def test_what_is_not_committed_makes_another_command_of_it(wright: Wright, pinned: list[str], tmp_path: Path) -> None:
     def git(*order: str) -> None:
         subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *order], cwd=tmp_path, check=True, capture_output=True)

@@ -115,7 +115,10 @@ def launch(session: Session, call: Callable[[str], Any], key: str | None, is_fre
     """Launches, or follows the run that the same command launched before. Shape: `call` takes the Idempotency-Key."""
     from benchwright.errors import APIError
 
-    digest = "" if key else reattach.digest_of(session.arguments, Path.cwd())
+    # @last is another run after each launch: what it stands for now is part of what is meant.
+    named = (kept.LAST, f"--replay-from={kept.LAST}")
+    meant = [part.replace(kept.LAST, kept.run_of(session, kept.LAST)) if part in named else part for part in session.arguments]
+    digest = "" if key else reattach.digest_of(meant, Path.cwd())
     sent = key or reattach.key_of(session, digest, is_fresh=is_fresh)
     try:
         run = call(sent)
