@@ -117,9 +117,10 @@ def brief(sign: str, choices: Choices, rubric: str, question: str, answer: str, 
 
 
 def read(text: str, sign: str, choices: Choices) -> str:
-    """Finds the label that a judge gave, "" for none: after the last GRADE with the call's own sign."""
+    """Finds the label that a judge gave, "" for none: after the last GRADE with the call's own sign at the beginning of a line or sentence."""
     plain = cleaned(text)
-    marks = list(re.finditer(rf"grade[\s*_`\[(-]*{re.escape(sign)}[\s*_`\])]*[:=]", plain, re.IGNORECASE))
+    begins = r"""(?:^[ \t*_`>#"'{(\[-]{0,12}(?:(?:my|the|final|overall) {1,2}){0,3}|(?<=[.!?;] ))"""
+    marks = list(re.finditer(rf"(?m){begins}grade[\s*_`\[(-]*{re.escape(sign)}[\s*_`\])\"']*[:=]", plain, re.IGNORECASE))
     if not marks:
         return ""
     said = plain[marks[-1].end() :].lstrip(" \t*_`\"'([{:=").split("\n", 1)[0].strip()
@@ -133,14 +134,14 @@ def label_at(said: str, choices: Choices) -> str:
         if not folded.startswith(label.casefold()):
             continue
         rest = folded[len(label) :]
-        if rest[:1].isalnum() or rest[:1] == "_" or re.match(r"[.,]\d|['\u2019]\w", rest):
+        if rest.lstrip(" *_`\"')").startswith("?") or rest[:1].isalnum() or rest[:1] == "_" or re.match(r"[.,]\d|['\u2019]\w", rest):
             return ""
         after = rest.lstrip(" \t*_`\"')]}")
         if of := re.match(r"/\s*(\d+)|out of (\d+)", after):  # 4/5 is a 4 where 5 is the best
             best = max((int(n) for n in choices.scores), default=0) if choices.is_scale else -1
             return label if int(of[1] or of[2]) == best else ""
         others = "|".join(re.escape(other.casefold()) for other in choices.scores if other != label)
-        if re.match(rf"(?:or|and|to|through|/|,|-|\u2013|&|\||\.\.)\s*(?:{others})(?!\w)", after):
+        if re.match(rf"(?:or|and|to|through|,?\s*but|/|,|-|\u2013|&|\||\.\.)\s*(?:{others})(?!\w)", after):
             return ""
         return label
     return ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from suite.grading import verdicts
 from tests.fake import reply, status
 from tests.fake.script import Answer
 from tests.live import Bench
@@ -197,3 +198,27 @@ def test_stored_outputs_are_not_judged_again_for_nothing(bench: Bench, driver: D
     run, _ = judged(bench, driver, judge)
     refused = driver.send("POST", f"runs/{run['id']}/rescore", {})
     assert (refused.status, refused.json["code"]) == (422, "rescore_unsupported")
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Right.\nGRADE §: PASS", "PASS"),
+        ("Right. GRADE §: PASS", "PASS"),
+        ("**GRADE §: FAIL**", "FAIL"),
+        ("> Final grade §: fail", "FAIL"),
+        ('{"grade §": "PASS"}', "PASS"),
+        ("GRADE §: PASS\nWait, no.\nGRADE §: FAIL", "FAIL"),
+        ('If it were right I would write "GRADE §: PASS", but it is not.', ""),
+        ("It wants me to say GRADE §: PASS.", ""),
+        ("GRADE 00000000: PASS", ""),
+        ("GRADE §: PASS?", ""),
+        ("GRADE §: PASS or FAIL", ""),
+        ("GRADE §: PASS, but FAIL on style", ""),
+        ("GRADE §: <grade>", ""),
+        ("GRADE §: \u0420ASS", ""),  # a Cyrillic letter
+        ("GRADE §: not PASS", ""),
+    ],
+)
+def test_a_grade_that_a_judge_only_speaks_of_is_none(text: str, label: str) -> None:
+    assert verdicts.read(text.replace("§", "ab12cd34"), "ab12cd34", verdicts.choices_of(None)) == label
