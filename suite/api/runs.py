@@ -59,6 +59,7 @@ FIELDS = (
     "selection",
     "limits",
     "scoring",
+    "graded_by",
     "visibility",
     "review_resolution",
     "warnings",
