@@ -190,22 +190,21 @@ def of_runs(runs: Sequence[dict[str, Any]], summaries: dict[str, dict[str, Any]]
 def of_pairs(pairs: Sequence[dict[str, Any]], slugs: dict[str, str]) -> str:
     lines = []
     for pair in pairs:
-        difference = pair["difference"]
-        said = "-" if difference is None else f"{difference['estimate']:+.1%} ({difference['low']:+.1%} to {difference['high']:+.1%})"
+        difference = pair["difference"] or {}
+        said = f"{difference['estimate']:+.1%}" if difference else "-"
+        said += f" ({difference['low']:+.1%} to {difference['high']:+.1%})" if difference.get("low") is not None else ""
         p, least = ("-" if pair[name] is None else f"{pair[name]:.3f}" for name in ("p", "detectable"))
         split = f"{pair['wins']} / {pair['losses']} / {pair['ties']}"
-        lines.append([slugs[pair["first"]], str(pair["shared"]), split, said, p, least, pair["method"], f"**{pair['verdict']}**"])
-    return tables.table(["subset", "tasks", "won / lost / same", "difference (95%)", "p", "least that would be seen", "by", "verdict"], lines)
+        lines.append([slugs[pair["first"]], str(pair["shared"]), split, said, p, least, f"**{pair['verdict']}**"])
+    return tables.table(["subset", "tasks of both", "won / lost / same", "difference (95%)", "p", "least that would be seen", "verdict"], lines)
 
 
-def of_records(collection: dict[str, Any], models: Sequence[dict[str, Any]]) -> str:
-    scores = {model["alias"]: model for model in models}
-    names = [record["model"] for record in collection["records"]]
-    return tables.table(["model", "score in the record", "verdicts"], [[n, f"{scores[n]['score']:.3f}", str(scores[n]["judged"])] for n in names])
+def of_record(collection: dict[str, Any]) -> str:
+    return tables.table(["model", "the suite's score in its record"], [[name, f"{score:.3f}"] for name, score in collection["scores"].items()])
 
 
 def picture(bench: Bench, runs: Sequence[str], benchmark: str, slug: str) -> None:
-    """Takes pictures of the comparison, the board and the collection, wide and narrow, by a browser that signs in as anybody does."""
+    """Takes pictures of the comparison, the board and the collection, by a browser that signs in as anybody does."""
     from playwright.sync_api import sync_playwright
 
     link = re.search(r"/signin/\S+", servers.manage(bench.environment, "signin"))
@@ -218,15 +217,15 @@ def picture(bench: Bench, runs: Sequence[str], benchmark: str, slug: str) -> Non
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         page = context.new_page()
         page.goto(address + link[0])
-        pages = {"compare": f"/app/compare?runs={','.join(runs)}", "board": f"/app/registry/{benchmark}/{slug}", "collection": f"/app/collections/{COLLECTION}"}
+        pages = {
+            "compare": f"/app/suite/compare?runs={','.join(runs)}",
+            "board": f"/app/registry/{benchmark}/{slug}",
+            "collection": f"/app/collections/{COLLECTION}",
+        }
         for name, path in pages.items():
             page.goto(address + path)
             page.wait_for_load_state("networkidle")
             page.screenshot(path=PICTURES / f"{name}.png")
-        page.set_viewport_size({"width": 390, "height": 844})
-        page.goto(address + pages["compare"])
-        page.wait_for_load_state("networkidle")
-        page.screenshot(path=PICTURES / "compare-narrow.png")
         browser.close()
 
 
@@ -243,12 +242,11 @@ def measure(bench: Bench, ports: Sequence[int], pictures: bool) -> str:
     aliases = [model["alias"] for model in models]
     bench.ask("/bench/collections", {"name": COLLECTION, "members": aliases})
     runs = sorted(bench.runs(), key=lambda run: (run["subset_slug"], aliases.index(run["model"]["identifier"])))
-    summaries = {run["id"]: bench.ask(f"/v1/runs/{run['id']}")["summary"] for run in runs}
+    summaries = {run["id"]: bench.ask(f"/v1/runs/{run['id']}?expand=summary")["summary"] for run in runs}
     slugs = {run["id"]: run["subset_slug"] for run in runs}
     by_subset = {slug: [run["id"] for run in runs if run["subset_slug"] == slug] for slug in dict.fromkeys(slugs.values())}
     pairs = [pair for ids in by_subset.values() for pair in bench.ask(f"/v1/compare?runs={','.join(ids)}")["pairs"]]
     collection = bench.ask(f"/bench/collections/{COLLECTION}")
-    listed = [bench.ask(f"/bench/models/{alias}") for alias in aliases]
     if pictures:
         planted = next(run for run in runs if "planted" in run["subset_slug"])
         picture(bench, by_subset[planted["subset_slug"]], planted["benchmark_id"], planted["subset_slug"])
@@ -262,7 +260,7 @@ def measure(bench: Bench, ports: Sequence[int], pictures: bool) -> str:
             f"`GET /v1/compare` of {aliases[0]} with {aliases[1]}:",
             of_pairs(pairs, slugs),
             f"The record of the collection `{COLLECTION}`, both its members, nobody having judged yet:",
-            of_records(collection, listed),
+            of_record(collection),
         ]
     )
 

@@ -178,6 +178,34 @@ def in_a_browser(tour: Tour, environment: dict[str, str]) -> None:
         browser.close()
 
 
+def in_the_suite(tour: Tour, environment: dict[str, str]) -> None:
+    """Loads the starter pack and has four of its tasks asked of the demo model."""
+    benchwright = str(CHECKOUT / ".venv" / "bin" / "benchwright")
+    key = (Path(environment["BENCHWARMERS_HOME"]) / "operator.key").read_text().strip()
+    environment = {**environment, "BW_BASE_URL": ADDRESS, "BW_PAT": key, "XDG_CONFIG_HOME": environment["BENCHWARMERS_HOME"]}
+    model = json.loads(run({**environment, "BENCHWARMERS_URL": ADDRESS, "BENCHWARMERS_KEY": key}, str(CHECKOUT / ".venv/bin/bench"), "models", "--json"))
+    alias = model["data"][0]["alias"]
+    link = re.search(r"https?://\S+/signin/\S+", run(environment, sys.executable, str(CHECKOUT / "manage.py"), "signin"))
+    assert link, "signin prints a link"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_context(viewport=DESK).new_page()
+        page.set_default_timeout(PATIENCE_S * 1000)
+        page.goto(link[0])
+        page.goto(f"{ADDRESS}/app/suite")
+        page.wait_for_load_state("networkidle")
+        tour.picture(page, "suite", "The suite of a new server: review tasks ship with it, and are loaded where somebody says so.")
+        run(environment, sys.executable, str(CHECKOUT / "manage.py"), "suite", "load", "starter")
+        words = ["run", "--benchmark", "rebench", "--subset", "rebench-starter-real", "--model", alias]
+        tour.output(f"benchwright {' '.join(words)}", typed(environment, benchwright, *words), "Four of them, asked of the demo model.")
+        tour.output("benchwright run tasks @last", typed(environment, benchwright, "run", "tasks", "@last"), "What became of each.")
+        made = json.loads(run(environment, benchwright, "run", "ls", "--output", "json"))
+        page.goto(f"{ADDRESS}/app/runs/{(made['data'] if isinstance(made, dict) else made)[0]['id']}")
+        page.wait_for_load_state("networkidle")
+        tour.picture(page, "run", "The same on its page, with the interval that four tasks deserve.")
+        browser.close()
+
+
 def by_the_command_line(tour: Tour, environment: dict[str, str]) -> None:
     bench = str(CHECKOUT / ".venv" / "bin" / "bench")
     key = (Path(environment["BENCHWARMERS_HOME"]) / "operator.key").read_text().strip()
@@ -200,11 +228,15 @@ def main() -> None:
         in_a_browser(tour, environment)
         browser_parts, tour.parts, tour.count = tour.parts, [], 0
         by_the_command_line(tour, environment)
+        command_parts, tour.parts = tour.parts, []
+        in_the_suite(tour, environment)
     text = (
         "# The tour\n\nFrom an empty server to a first verdict. `scripts/tour.py` took these pictures and this output, and takes them again.\n\n"
         "## In a browser\n\n`make run` sets everything up, serves, and opens a one-time sign-in link.\n\n"
         + "\n".join(browser_parts)
         + "\n## By the command line\n\nThe same server, asked with `bench`. The small demo model says what it can.\n\n"
+        + "\n".join(command_parts)
+        + "\n## The suite\n\nMeasuring a model, by the tasks that ship.\n\n"
         + "\n".join(tour.parts)
     )
     PAGE.write_text(text, encoding="utf-8")

@@ -138,6 +138,7 @@ class Independence(s.Serializer[Any]):
 
 class CollectionWithRecord(Collection):
     records = Record(many=True, help_text="By model.")
+    scores = s.DictField(child=s.FloatField(), help_text="The suite's, from 0 to 1, by model: members and whoever has a record here.")
     half_life_days = s.FloatField(help_text="Days after which a verdict weighs half; 0: none ages.")
     suggestions = Suggestion(many=True)
     independence = Independence()

@@ -10,7 +10,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from panels import collections, editing, figures, recent, standing
+from panels import collections, editing, figures, recent, records, standing
 from panels.api import collection_shapes, shapes
 from panels.api.view import View, answer, listed, not_found
 from panels.api.wording import to_json
@@ -64,7 +64,9 @@ class Collection(CollectionPaths):
         collection, now = editing.found(name), timezone.now()
         stands = standing.standing(collection, now)
         said = {field.name: getattr(stands, field.name) for field in fields(stands)}
-        return answer({**with_own_record(collection), "records": said.pop("record"), **said})
+        aliases = list(dict.fromkeys([*collection.members, *(one.model for one in stands.record)]))
+        scores = {alias: word.share for alias, word in records.scores(name, aliases).items()}
+        return answer({**with_own_record(collection), "records": said.pop("record"), "scores": scores, **said})
 
     @shapes.described(operation_id="change_collection", request=collection_shapes.CollectionAsked, responses=collection_shapes.Collection)
     def patch(self, request: Request, name: str) -> Response:

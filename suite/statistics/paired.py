@@ -114,7 +114,7 @@ def compare(
     if not is_clustered and all(scores[task] in (0.0, 1.0) for scores in (first, second) for task in shared):
         p, method = mcnemar(wins, losses), "mcnemar"
     elif len(set(names)) < FEWEST_CLUSTERS:
-        reason = f"{len(set(names))} clusters are too few to tell: {FEWEST_CLUSTERS} are needed."
+        reason = f"Too few clusters to tell: {len(set(names))}, and {FEWEST_CLUSTERS} are needed."
         return replace(blank, method="bootstrap", difference=difference, detectable=detectable, reason=reason)
     else:
         low, high, p = bootstrap(differences, names, seed, confidence)

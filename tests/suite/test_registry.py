@@ -106,9 +106,11 @@ def test_coverage_lists_the_holes(bench: Bench, driver: Driver) -> None:
 
 
 def test_a_models_score_reaches_the_record(bench: Bench, driver: Driver) -> None:
-    model = bench.model("good", RIGHT)
+    model, other = bench.model("good", RIGHT), bench.model("never_measured", RIGHT)
+    collection = bench.collection([model, other])
     bench.load()
     driver.ended(driver.launch(driver.subset(sums(10, wrong=1)), model)["id"])
+    assert bench.live.api("GET", f"collections/{collection.removeprefix('bench/')}")["scores"] == {model: 0.9}
     shown = bench.live.api("GET", f"models/{model}")
     assert shown["record"] is not None
     listed = next(m for m in bench.live.api("GET", f"models?find={model}")["data"] if m["alias"] == model)
