@@ -73,7 +73,7 @@ def test_a_versions_digest_is_of_its_rows_by_the_characters_of_their_ids_on_any_
     rows = [{**one, "task_id": name} for one, name in zip(sums(len(odd)), odd, strict=True)]
     subset = driver.subset(rows[:7], rolling=True)
     driver.api("POST", f"subsets/{subset['id']}/tasks", {"tasks": rows[7:]})
-    told = driver.api("GET", f"build/subsets/{subset['slug']}/samples?limit=100")["data"]
+    told = driver.api("GET", f"build/subsets/{subset['id']}/samples?limit=100")["data"]
     whole = hashlib.sha256()
     for _, digest in sorted((row["task_id"], row["digest"]) for row in told):
         whole.update(bytes.fromhex(digest))
