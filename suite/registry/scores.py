@@ -23,8 +23,10 @@ def of(collection: str, aliases: Sequence[str]) -> Mapping[str, Word]:
     runs = Run.objects.filter(subject__in=list(aliases), status=Run.Status.OK, scope="full", finished_at__gt=timezone.now() - WITHIN, sut__kind="model")
     runs = runs.exclude(source=DRY)
     newest: dict[tuple[str, str], tuple[str, int]] = {}
-    for run_id, subject, subset, scoring in runs.order_by("finished_at").values_list("id", "subject", "subset_id", "scoring"):
-        newest[(subject, subset)] = (run_id, scoring)
+    for run_id, subject, subset, scoring, impl, scorer in runs.order_by("finished_at").values_list(
+        "id", "subject", "subset_id", "scoring", "impl_id", "scorer_id"
+    ):
+        newest[(subject, subset)] = (run_id, scoring if scorer in (None, "", impl) else 1)  # what another scorer makes of it is no word on the model
     found: dict[str, Word] = {}
     for alias in aliases:
         mine = [run for (subject, _), run in newest.items() if subject == alias]

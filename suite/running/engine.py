@@ -34,7 +34,7 @@ from health import errands
 from panels.gateway import Gateway
 from suite.api.problems import Problem
 from suite.running import codehosts, recording, regrader, subjects, summary
-from suite.running.holding import Claimed, Plan, begin, broke_off, claim, claimable, here, left_count, let_go, load, spent_by_model
+from suite.running.holding import Claimed, Plan, begin, broke_off, claim, claimable, here, left_count, let_go, load, spent_by_model, was_answered
 from suite.running.pace import Paces
 from suite.running.proxy import Proxy
 from suite.running.standing import Ceilings, Standing, ceilings_of
@@ -190,6 +190,8 @@ async def work_on(gateway: Gateway, proxy: Proxy, paces: Paces, run_id: str, nam
                 paces.leave(run_id, pace)
         if (worker and worker.was_taken) or (not standing.is_over and await in_thread(left_count, plan) > 0):
             return False
+        if not standing.is_over and not standing.answered and not await in_thread(was_answered, plan):
+            standing.failed = f"{plan.subject.name} answered none of its tasks: {standing.failures[-1] if standing.failures else 'no answer came'}"
         gateway.writer.record({recording.ENDS: [end_of(plan, standing)]})
         await gateway.writer.flush()
         await in_thread(summary.keep, run_id)

@@ -23,6 +23,7 @@ from health import ledger, sweep
 from suite import backends, teamsettings
 from suite.api.problems import Problem
 from suite.grading.contract import Options, options_of
+from suite.grading.outcomes import Outcome
 from suite.models import Event, Run, Sample
 from suite.running import codehosts, launching, needs, recording, selection
 from suite.running.limits import Limits
@@ -221,6 +222,12 @@ def left(plan: Plan) -> Iterator[tuple[int, int]]:
 
 def left_count(plan: Plan) -> int:
     return plan.total * plan.trials - Sample.objects.filter(run_id=plan.id, superseded=0).count()
+
+
+def was_answered(plan: Plan) -> bool:
+    """Whether any task of a run came to something else than a failure on the way. One without tasks did."""
+    samples = Sample.objects.filter(run_id=plan.id, superseded=0)
+    return samples.exclude(outcome=Outcome.INFRASTRUCTURE).exists() or not samples.exists()
 
 
 def chunks(found: Iterator[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:

@@ -318,6 +318,7 @@ def test_another_graders_scoring_stands_on_that_graders_board(bench: Bench, driv
     found = driver.api("POST", f"runs/{run['id']}/rescore", {"grader": {"kind": "math", "tolerance": 0.01}}, 200)
     boards = driver.api("GET", f"registry/subsets/{run['subset_id']}/leaderboard")["data"]
     assert [(board["impl"], [row["pass_rate"] for row in board["rows"]]) for board in boards] == [(found["impl"], [1.0])]
+    assert bench.live.api("GET", f"models/{run['model']['identifier']}")["record"]["score"] == 0.0, "as the run's own grader has it"
     back = driver.api("POST", f"runs/{run['id']}/rescore", {}, 200)
     boards = driver.api("GET", f"registry/subsets/{run['subset_id']}/leaderboard")["data"]
     assert [(board["impl"], [row["pass_rate"] for row in board["rows"]]) for board in boards] == [(back["impl"], [0.0])]

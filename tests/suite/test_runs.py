@@ -92,6 +92,22 @@ def test_a_subject_that_does_not_answer_fails_the_run_early_and_scores_nothing(b
     assert len(bench.fake.calls_to(model)) < 40
 
 
+@pytest.mark.parametrize("answers", [[status(404, {"error": {"message": "model not found"}})], [status(500)], [status(404), status(500)]])
+def test_a_short_run_of_which_nothing_was_answered_has_failed(bench: Bench, driver: Driver, answers: list[Any]) -> None:
+    model = bench.model("gone", *answers)
+    bench.load()
+    found = driver.ended(driver.launch(driver.subset(sums(2)), model, limits={"task": {"attempts": 1}})["id"], "failed")
+    assert "answered none of its tasks" in found["error"]
+    assert (found["summary"]["pass_rate"], found["summary"]["coverage"], found["summary"]["errored"]) == (None, 0.0, 2)
+
+
+def test_one_answer_among_failures_is_no_failed_run(bench: Bench, driver: Driver) -> None:
+    model = bench.model("half", status(404, {"error": {"message": "not today"}}), ANSWER)
+    bench.load()
+    found = driver.ended(driver.launch(driver.subset(sums(2)), model, limits={"task": {"attempts": 1}})["id"])
+    assert (found["summary"]["passed"], found["summary"]["errored"]) == (1, 1)
+
+
 def test_failures_on_the_way_are_tried_again_and_never_scored_as_wrong(bench: Bench, driver: Driver) -> None:
     model = bench.model("shaky", status(500), ANSWER)
     bench.load()
