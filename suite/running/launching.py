@@ -8,6 +8,7 @@ What it measures by: `targets`.
 
 from __future__ import annotations
 
+import difflib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from access.caller import Caller
+from catalog import candidates
 from panels.snapshot import Snapshot, load_snapshot
 from suite import backends, canonical, ids, teamsettings
 from suite.api.problems import NotYet, Problem, Unprocessable, Wrong, wrong
@@ -111,6 +113,7 @@ def subject_of(prepared: Prepared, sut: Any) -> Subject:
     parent = prepared.target.parent
     if sut is not None:
         subject = subjects.resolve(sut, prepared.snapshot)
+        look_in_list(subject)
         look_at_params(subject.params)
     elif parent is not None:
         subject = subjects.kept_one(parent.sut, prepared.snapshot)
@@ -118,6 +121,18 @@ def subject_of(prepared: Prepared, sut: Any) -> Subject:
         raise Unprocessable("sut_missing", "sut says whom the run tests.", [Wrong("/sut", "missing", "is needed.")])
     subjects.seated(subject, prepared.snapshot)
     return subject
+
+
+def look_in_list(subject: Subject) -> None:
+    """Refuses a name that the endpoint's newest list lacks. One that was never read, was cut or failed says nothing. Errors: Unprocessable with the nearest."""
+    found = candidates.kept(subject.provider) if subject.kind == "served" else None
+    if found is not None and candidates.missing_of(found, [subject.served_name]):
+        nearest = difflib.get_close_matches(subject.served_name, [one.served_name for one in found.models], n=5, cutoff=0.5)
+        hint = f" Perhaps {', '.join(nearest)}." if nearest else ""
+        message = (
+            f"{subject.provider} lists no model {subject.served_name[:100]}.{hint} Where it is new there, GET /bench/candidates?refresh=1 reads the list again."
+        )
+        raise Unprocessable("sut_unknown", message, [Wrong("/sut", "sut_unknown", message)], nearest=[f"{name}@{subject.provider}" for name in nearest])
 
 
 def begun(caller: Caller, prepared: Prepared, subject: Subject, sweep: str = "") -> Run:

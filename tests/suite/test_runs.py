@@ -82,6 +82,23 @@ def test_what_is_served_without_being_on_the_bench_runs_without_joining(bench: B
     assert not [m for m in bench.live.listed("models") if m["served_name"] == "guest"]
 
 
+def test_what_the_endpoints_list_lacks_is_no_subject_and_the_nearest_are_named(bench: Bench, driver: Driver) -> None:
+    model = bench.model("known", ANSWER)
+    bench.load()
+    endpoint, subset = bench.live.api("GET", f"models/{model}")["endpoint"], driver.subset(sums(1))
+    bench.fake.script("visitor-large", ANSWER)
+    asked = {"benchmark": subset["benchmark"], "subset": subset["id"]}
+    driver.ended(driver.launch(subset, f"visitor-lagre@{endpoint}")["id"])  # its list was never read, so it is asked
+    bench.live.api("GET", f"candidates?endpoint={endpoint}&refresh=1")
+    for sut in (f"visitor-lagre@{endpoint}", {"model": "visitor-lagre", "provider": endpoint}):
+        for path in ("runs", "runs:preview"):
+            refused = driver.send("POST", path, {**asked, "sut": sut})
+            assert (refused.status, refused.json["code"]) == (422, "sut_unknown"), (path, refused.json)
+            assert refused.json["nearest"][0] == f"visitor-large@{endpoint}"
+            assert "refresh=1" in refused.json["detail"]
+    driver.ended(driver.launch(subset, f"visitor-large@{endpoint}")["id"])
+
+
 def test_a_subject_that_does_not_answer_fails_the_run_early_and_scores_nothing(bench: Bench, driver: Driver) -> None:
     model = bench.model("gone", status(404, {"error": {"message": "model not found"}}))
     bench.load()
