@@ -21,16 +21,13 @@ METHODS = ("extract", "solve", "score")
 def create(
     caller: Caller, code: str, language: str, label: str, description: str, benchmark: Benchmark | None, subset: Subset | None, from_run: str = ""
 ) -> tuple[Impl, bool]:
-    """Keeps a scorer; the same bytes are the same impl. Shape: the impl, and whether it is new. Errors: Unprocessable."""
+    """Keeps a scorer; the same bytes of one author for one subset are one impl. Shape: the impl, and whether it is new. Errors: Unprocessable."""
     look_at(code, language)
     dependencies = box.offered()
-    digest = canonical.digest({"language": language, "code": code, "dependencies": dependencies})
+    content = {"language": language, "code": code, "dependencies": dependencies}
     now = timezone.now()
     fields: dict[str, Any] = {
-        "id": ids.content_id("imp", digest),
-        "language": language,
-        "code": code,
-        "dependencies": dependencies,
+        **content,
         "label": label,
         "description": description,
         "benchmark": benchmark,
@@ -41,11 +38,22 @@ def create(
         "created_at": now,
         "updated_at": now,
     }
-    impl, is_new = Impl.objects.get_or_create(digest=digest, defaults=fields)
-    if impl.deleted_at is not None:
-        impl.deleted_at = None
-        impl.save(update_fields=["deleted_at"])
+    digest = canonical.digest(content)
+    there = Impl.objects.filter(digest=digest).first()
+    if there is not None and not is_meant(there, caller, subset):
+        # Somebody else's, or another subset's: it would be hidden from its author, or would grade nothing of this one.
+        digest = canonical.digest({**content, "owner": caller.team or caller.owner, "subset": subset.pk if subset else None})
+    impl, is_new = Impl.objects.get_or_create(digest=digest, defaults={"id": ids.content_id("imp", digest), **fields})
+    if impl.deleted_at is not None or (subset is not None and impl.subset_id is None):
+        impl.deleted_at, impl.subset, impl.benchmark = None, impl.subset or subset, impl.benchmark or benchmark
+        impl.save(update_fields=["deleted_at", "subset", "benchmark"])
     return impl, is_new
+
+
+def is_meant(impl: Impl, caller: Caller, subset: Subset | None) -> bool:
+    """Whether an impl of the same bytes is the one that a caller brings: theirs or their team's, for this subset or for none so far."""
+    is_theirs = impl.owner == caller.owner or bool(impl.team and impl.team == caller.team)
+    return is_theirs and (subset is None or impl.subset_id in (None, subset.pk))
 
 
 def look_at(code: str, language: str) -> None:

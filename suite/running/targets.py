@@ -145,7 +145,10 @@ def by_recipe(impl: Impl, subset: Subset) -> Impl:
     recipe = counted(subset.recipe)
     if impl.language == "builtin" or subset.recipe_changed_at is None or (impl.grader or {}) == recipe:
         return impl
-    digest = canonical.digest({"language": impl.language, "code": impl.code, "dependencies": impl.dependencies, "recipe": recipe})
+    content = {"language": impl.language, "code": impl.code, "dependencies": impl.dependencies, "recipe": recipe}
+    digest = canonical.digest(content)
+    if Impl.objects.filter(digest=digest).exclude(subset=subset).exists():  # another subset's, or another author's
+        digest = canonical.digest({**content, "subset": subset.pk})
     now = timezone.now()
     row, _ = Impl.objects.get_or_create(
         digest=digest,

@@ -145,6 +145,7 @@ async def test_whoever_knows_a_call_learns_whether_anybody_has_judged_it(bench: 
     core = panel(bench, reply("alpha"), reply("beta"))
     told = bench.ask(f"bench/{core}", key=bench.key()).json["bench"]
     first, second = [{"call": s["call"], "model": s["model"]} for s in told["seats"]]
+    bench.live.attempts(2, panel=told["panel"])
     async with dial(bench.key(scopes=["judge"])) as client:
 
         async def waiting(*calls: str) -> list[dict[str, Any]]:

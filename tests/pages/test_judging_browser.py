@@ -48,6 +48,8 @@ def test_a_blind_verdict_shows_the_names_once_a_panel_is_judged(open_page: Any) 
     watched = open_page("operator", start="/app/pending")
     page = watched.page
     page.keyboard.press("b")
+    page.wait_for_url("**?blind=1")
+    page.wait_for_selector("article.seat[data-current]")
     first, second = page.locator("section.waiting").all()
     assert "mercury" not in page.inner_text("main")
     assert page.url.endswith("?blind=1")

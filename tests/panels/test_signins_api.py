@@ -116,7 +116,7 @@ def test_or_the_public_one(anna, there, settings):
 
 def test_a_host_that_is_not_ours_gets_nowhere(anna, there):
     anna.headers = {"host": "evil.example.net"}
-    assert anna.post("signins", HUGGINGFACE).status_code == 400
+    assert anna.post("signins", HUGGINGFACE).status_code == 403
     assert not SignIn.objects.exists()
 
 

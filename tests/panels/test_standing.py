@@ -105,7 +105,7 @@ def members() -> list[str]:
 
 
 def test_a_collection_shows_suggestions_and_how_independent_it_is(bench: None, operator: Api, django_assert_max_num_queries: Any) -> None:
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         shown = ok(operator.get("collections/core"))
     assert [(s["kind"], s["model"], s["than"]) for s in shown["suggestions"]] == [("promote", "pluto", "mars"), ("bench", "mars", "pluto")]
     assert shown["half_life_days"] == 60

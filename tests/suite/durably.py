@@ -32,6 +32,7 @@ class Hosts:
 
     def __init__(self, folder: Path, fake: FakeProvider) -> None:
         self.folder, self.fake = folder, fake
+        self.environment: dict[str, str] = {}  # of each of its processes
         self.started: list[Forked] = []
         self.model = factories.tag("durable")
         fake.script(self.model, ANSWER)
@@ -69,7 +70,7 @@ class Hosts:
     def work(self, point: str = "never", count: int = 1, home: str = "one", **environment: str) -> Forked:
         (self.folder / home).mkdir(exist_ok=True)
         database, arguments = str(connection.settings_dict["NAME"]), (str(self.folder / home), point, str(count))
-        self.started.append(Forked(database, "tests.suite.run_worker", "main", *arguments, environment=environment))
+        self.started.append(Forked(database, "tests.suite.run_worker", "main", *arguments, environment={**self.environment, **environment}))
         return self.started[-1]
 
     def killed(self, point: str, count: int = 1, home: str = "one", **environment: str) -> None:

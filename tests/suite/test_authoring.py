@@ -186,6 +186,24 @@ def test_the_same_scorer_is_the_same_impl(driver: Driver) -> None:
     assert driver.send("GET", f"impls/{one['id']}/code").body.decode() == CODE
 
 
+def test_the_same_scorer_serves_each_subset_and_each_author_that_brings_it(bench: Bench, driver: Driver) -> None:
+    code = CODE + f"\n# {bench.tag}\n"
+    parent = driver.benchmark()["id"]
+    one, two = (driver.api("POST", f"benchmarks/{parent}/subsets", {"slug": slug, "tasks": sums(1)}, 201) for slug in ("one", "two"))
+    first = driver.api("POST", "impls", {"code": code, "subset": one["id"]}, 201)
+    second = driver.api("POST", "impls", {"code": code, "subset": two["id"]}, 201)
+    assert (first["subset"], second["subset"]) == (one["id"], two["id"])
+    assert driver.api("POST", "impls", {"code": code, "subset": two["id"]}, 200)["id"] == second["id"]
+    assert all(driver.api("GET", f"registry/subsets/{subset['id']}")["runnable"] for subset in (one, two))
+    scopes = ["registry:publish", "registry:read"]
+    other, mate = (Driver(bench, bench.key(owner=f"{bench.tag}-{name}", team=f"{bench.tag}-theirs", scopes=scopes)) for name in ("other", "mate"))
+    theirs = other.api("POST", "impls", {"code": code}, 201)
+    assert theirs["id"] not in (first["id"], second["id"])
+    assert other.api("GET", f"impls/{theirs['id']}")["owner"] == f"{bench.tag}-other"
+    assert mate.api("POST", "impls", {"code": code}, 200)["id"] == theirs["id"], "a team has it once"
+    assert other.send("GET", f"impls/{first['id']}").status == 404
+
+
 @pytest.mark.parametrize(
     "code",
     [

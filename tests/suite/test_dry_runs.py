@@ -105,7 +105,7 @@ def test_a_built_in_grader_is_tried_as_well_and_a_judge_is_not(bench: Bench, dri
     model = bench.model("calm", reply("ANSWER: 4"))
     bench.load()
     run = driver.ended(driver.launch(driver.subset(sums(3)), model)["id"])
-    found = driver.api("POST", f"impls/{run['impl']['id']}/dry-run", {})
+    found = driver.api("POST", f"impls/{run['impl']['id']}/dry-run", {"subset": run["subset_id"]})  # others have the same grader
     assert (found["ok"], found["rows"][0]["oracle"]["output"], found["rows"][0]["empty"]["outcome"]) == (True, "ANSWER: 4", "unparsed")
     task = {"task_id": "one", "input": {"question": "Why?"}, "expected": None}
     judged = driver.ended(driver.launch(driver.subset([task], grader={"kind": "judge", "judge": model}), model)["id"])

@@ -24,9 +24,9 @@ boxed = pytest.mark.skipif(bool(box.trouble()), reason=f"no sandbox here: {box.t
 
 @pytest.fixture
 def hosts(transactional_db: None, tmp_path: Path, fake: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
-    monkeypatch.setenv("AT_ONCE", "4")
     monkeypatch.setattr(rescoring, "MOST_AT_ONCE", TASKS * TRIALS - 1)
     found = Hosts(tmp_path, fake)
+    found.environment["AT_ONCE"] = "4"
     yield found
     found.close()
 
