@@ -57,12 +57,16 @@ class Pace:
     def has_place(self, run: str) -> bool:
         """Whether a run may take one more, with one left for each other run that has none.
 
-        One that has none, since it came when all were taken, may have one more than was found to be right, though never more than a person allows.
+        One that has none, since it came when all were taken, may have one beyond what was found to be right: not while the provider says that it is too much,
+        and never more than a person allows.
         """
         free = self.controller.share - self.under_way
         if not self.held[run]:
-            return free > 0 or (free == 0 and self.controller.share < self.controller.most)
-        return free > sum(1 for other in self.watchers if not self.held[other])
+            return free > 0 or (self.under_way < self.controller.most and now() >= self.controller.found.cool_until)
+        return free > self.without_a_place()
+
+    def without_a_place(self) -> int:
+        return sum(1 for run in self.watchers if not self.held[run])
 
     @asynccontextmanager
     async def place(self, run: str) -> AsyncIterator[None]:
@@ -103,7 +107,7 @@ class Pace:
     def admit(self) -> None:
         """Lets in who may come, in the order of their coming."""
         later: deque[tuple[str, asyncio.Future[None]]] = deque()
-        while self.waiting and self.under_way <= self.controller.share:
+        while self.waiting and (self.under_way < self.controller.share or self.without_a_place()):
             run, turn = self.waiting.popleft()
             if turn.done():
                 continue

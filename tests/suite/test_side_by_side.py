@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from panels import rosterfile
 from suite.models import Run
 from suite.running import engine, holding
 from suite.running.concurrency import MOST
-from suite.running.pace import Pace, silent
+from suite.running.pace import Pace, now, silent
 from tests import factories
 from tests.fake import FakeProvider, hang
 from tests.live import Bench, eventually
@@ -28,8 +29,8 @@ def test_who_hangs_holds_up_its_own_runs_alone_also_those_that_come_later(bench:
     slow, quick = bench.model("hanging", hang()), bench.model("ready", ANSWER)
     bench.load()
     hanging = [driver.launch(driver.subset(sums(40)), slow) for _ in range(6)]
-    eventually(lambda: len(bench.fake.calls_to(bench.models[slow]["served_name"])) >= 2, "the first calls that hang")
-    for _ in range(2):  # at the same endpoint
+    eventually(lambda: len(bench.fake.calls_to(bench.models[slow]["served_name"])) >= 8, "all places taken by calls that hang")
+    for _ in range(3):  # at the same endpoint
         driver.ended(driver.launch(driver.subset(sums(3)), quick)["id"])
     states = [driver.api("GET", f"runs/{run['id']}")["status"] for run in hanging]
     assert states.count("running") == holding.OF_A_SUBJECT
@@ -85,29 +86,35 @@ async def test_one_place_is_kept_for_each_run_that_has_none() -> None:
     assert pace.under_way == 0
 
 
-@pytest.mark.parametrize(("most", "comes"), [(MOST, True), (8, False)])
-async def test_who_comes_when_all_places_are_taken_gets_one_besides_unless_a_person_allows_no_more(most: int, comes: bool) -> None:
+@pytest.mark.parametrize(
+    ("most", "cools_s", "come"),
+    [(MOST, 0, 2), (9, 0, 1), (8, 0, 0), (MOST, 60, 0)],
+    ids=["both", "as many as a person allows", "none", "none while the provider says that it is too much"],
+)
+async def test_who_comes_when_all_places_are_taken_gets_one_besides(most: int, cools_s: int, come: int) -> None:
     pace = Pace("endpoint:one", most)
     pace.watchers |= {"hanging": silent}
     async with AsyncExitStack() as stack:
         for _ in range(8):
             await stack.enter_async_context(pace.place("hanging"))
+        pace.controller.found = replace(pace.controller.found, cool_until=now() + cools_s)
         waits = asyncio.create_task(stack.enter_async_context(pace.place("hanging")))
         pace.watchers |= {"late": silent, "later": silent}
         late, later = (asyncio.create_task(stack.enter_async_context(pace.place(name))) for name in ("late", "later"))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert (late.done(), later.done(), waits.done()) == (comes, False, False)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert ([late.done(), later.done()].count(True), waits.done()) == (come, False)
         for task in (waits, late, later):
             task.cancel()
         await asyncio.gather(waits, late, later, return_exceptions=True)
     assert pace.under_way == 0
 
 
-def test_the_queue_sets_no_limit_of_time_to_work_that_takes_as_long_as_answers_do(transactional_db: None) -> None:
-    engine.ring()
-    tasks = [SignedPackage.loads(row.payload) for row in OrmQ.objects.all()]
-    assert [task["timeout"] for task in tasks if task["func"] == "suite.running.engine.work"] == [-1]
+def test_the_queue_sets_no_limit_of_time_to_work_that_takes_as_long_as_answers_do() -> None:
+    queued: list[bytes] = []
+    engine.queue(SimpleNamespace(enqueue=queued.append, list_key="tests"))
+    task = SignedPackage.loads(queued[0])
+    assert (task["func"], task["timeout"]) == ("suite.running.engine.work", -1)
 
 
 def test_a_process_that_is_stuck_ends_itself_and_says_where(hosts: Hosts) -> None:
