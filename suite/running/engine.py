@@ -15,11 +15,14 @@ from __future__ import annotations
 import asyncio
 import faulthandler
 import fcntl
+import gc
 import logging
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +30,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error as DatabaseError
+from django.db import connections
 from django_q.tasks import async_task
 
 from access.ids import new_id
@@ -85,6 +89,7 @@ def work(lane: str = "") -> int:
             ended, broken = asyncio.run(worked(lane))
         finally:
             faulthandler.cancel_dump_traceback_later()
+            gc.collect()  # what else of this work's threads held a connection
     if lane != codehosts.CODE and not errands.closing.is_set() and is_work(lane, broken):
         ring()  # whoever rang while this one was on its way out found the lock held, and went
     return ended
@@ -93,6 +98,19 @@ def work(lane: str = "") -> int:
 def is_work(lane: str, besides: Collection[str] = ()) -> bool:
     """Whether anything waits that this process may work on."""
     return any(waiting(NOBODY, lane).exclude(pk__in=besides).exists() for waiting in (claimable, regrader.claimable))
+
+
+def release(executor: ThreadPoolExecutor) -> None:
+    """Has every thread of a pool give its database connections back: they end without doing so, and what is left of them is found late, if at all."""
+    count = len(executor._threads)
+    together = threading.Barrier(max(1, count))
+
+    def close() -> None:
+        with suppress(threading.BrokenBarrierError):
+            together.wait(5)
+        connections.close_all()
+
+    wait([executor.submit(close) for _ in range(count)], 10)
 
 
 async def worked(lane: str) -> tuple[int, set[str]]:
@@ -147,6 +165,7 @@ async def worked(lane: str) -> tuple[int, set[str]]:
     finally:
         await proxy.close()
         folder.cleanup()
+        await loop.run_in_executor(None, release, gateway.executor)
         await gateway.close()
     return ended, {*broken}
 
