@@ -55,6 +55,7 @@ class Standing:
     by_model: dict[str, int] = field(default_factory=dict)
     under_way: dict[asyncio.Task[Any], int] = field(default_factory=dict)
     costs: deque[int] = field(default_factory=lambda: deque(maxlen=50))
+    of_late: deque[Mapping[str, int]] = field(default_factory=lambda: deque(maxlen=50))  # costs by model, where a ceiling stands on one
     failures: deque[str] = field(default_factory=lambda: deque(maxlen=DEAD_AFTER))
     answered: int = 0
     started: int = 0
@@ -79,6 +80,8 @@ class Standing:
         """Counts a sample that has ended. A ceiling of money holds only where prices are known."""
         self.spent += cost_pusd
         self.costs.append(cost_pusd)
+        if self.ceilings.model_costs:
+            self.of_late.append(by_model)
         for alias, cost in by_model.items():
             self.by_model[alias] = self.by_model.get(alias, 0) + cost
         if is_unpriced and self.ceilings.are_of_money:
@@ -91,8 +94,12 @@ class Standing:
         if not self.ceilings.are_of_money:
             return True
         for alias, most in self.ceilings.model_costs.items():
-            if self.by_model.get(alias, 0) >= most:
+            spent = self.by_model.get(alias, 0)
+            if spent >= most:
                 self.halt("limit_exceeded:run.model_cost", f"The ceiling stands on {alias}.")
+                return False
+            dearest = max((each.get(alias, 0) for each in self.of_late), default=0)
+            if self.under_way and (not self.of_late or spent + dearest * (len(self.under_way) + 1) > most):
                 return False
         lowest = self.ceilings.lowest()
         if lowest is None:

@@ -29,9 +29,9 @@ class Ran:
     halting: str
 
 
-def ran(most: int, costs: Iterable[int], seed: int = 7) -> Ran:
-    """Plays a run whose samples cost so much, one after the other as they are started, and end in any order."""
-    standing = Standing(0, Ceilings({"run.cost": most}), datetime(2026, 11, 30, tzinfo=UTC))
+def ran(most: int, costs: Iterable[int], seed: int = 7, member: str = "") -> Ran:
+    """Plays a run whose samples cost so much, one after the other as they are started, and end in any order. `member` is whom the ceiling stands on."""
+    standing = Standing(0, Ceilings({}, {member: most}) if member else Ceilings({"run.cost": most}), datetime(2026, 11, 30, tzinfo=UTC))
     under_way: dict[Any, int] = standing.under_way
     to_come, choice, truth = iter(costs), random.Random(seed), dict[object, int]()
     ended = most_at_once = 0
@@ -45,7 +45,7 @@ def ran(most: int, costs: Iterable[int], seed: int = 7) -> Ran:
             one = choice.choice(list(under_way))
             reckoned = under_way.pop(one)
             dearer.append(max(0, truth[one] - reckoned))
-            standing.add(truth[one], False, {})
+            standing.add(truth[one], False, {member: truth[one]} if member else {})
             ended += 1
             if not standing.halting:
                 break
@@ -55,6 +55,12 @@ def ran(most: int, costs: Iterable[int], seed: int = 7) -> Ran:
 def test_calls_that_cost_the_same_overshoot_by_one_at_most_and_go_side_by_side() -> None:
     found = ran(200 * CALL + CALL // 2, repeat(CALL))
     assert found.halting == "limit_exceeded:run.cost"
+    assert (found.spent, found.ended, found.most_at_once) == (201 * CALL, 201, AT_ONCE)
+
+
+def test_a_ceiling_on_a_collections_member_is_reckoned_as_a_runs_is() -> None:
+    found = ran(200 * CALL + CALL // 2, repeat(CALL), member="dear")
+    assert found.halting == "limit_exceeded:run.model_cost"
     assert (found.spent, found.ended, found.most_at_once) == (201 * CALL, 201, AT_ONCE)
 
 
