@@ -28,7 +28,8 @@ def test_three_tries_are_one_operation_three_rows_and_count_once_for_the_key(ben
     panel = answer.headers["x-bench-panel"]
     rows = bench.live.attempts(3, panel=panel)
     assert {row["call"] for row in rows} == {answer.headers["x-bench-call"]}
-    assert [(r["model"], r["status"], r["http_status"]) for r in rows] == [(one, "error", 500), (two, "error", 500), (three, "ok", 200)]
+    told = {(r["model"], r["status"], r["http_status"]) for r in rows}  # ids of one millisecond have no order
+    assert told == {(one, "error", 500), (two, "error", 500), (three, "ok", 200)}
     assert sum(r["input_tokens"] for r in rows) == 20
     assert sum(r["output_tokens"] for r in rows) == 9
     (seat,) = bench.live.api("GET", f"panels/{panel}")["seats"]
